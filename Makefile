@@ -118,6 +118,7 @@ $(BUILD)/proto/%.o: build/proto/%.c
 # These objects contain files: the tables of devices and collectives, and the viewer of timelines.
 $(BUILD)/lib/device/shipped.o: traces/devices.rec
 $(BUILD)/lib/collective/shipped.o: traces/fabrics.rec traces/collectives.rec
+$(BUILD)/lib/parallel/stack.o: traces/stacks.rec
 $(BUILD)/lib/timeline/page.o: $(wildcard lib/timeline/viewer*)
 
 $(LIB): $(LIB_OBJ)
@@ -170,7 +171,7 @@ $(BUILD)/libexec/rampipe/%: $$(call whole,$$(call tool_of,$$*)) $(LIB)
 # pages use these names, so they are made in a folder of the prefix.
 PROGRAM_PREFIX ?=
 # Scripts that are installed like tools.
-PLOTS := plot-training plot-latency report fit-collectives predict-collectives
+PLOTS := plot-training plot-latency report fit-collectives predict-collectives fit-steps predict-steps
 PAGES := $(GGO:%=%.1) $(PLOTS:%=%.1) rampipe.5
 PAGE_DIR := $(BUILD)/man$(PROGRAM_PREFIX:%=/%)
 man: $(PAGES:%=$(BUILD)/man/%) $(BUILD)/man/rampipe.1
@@ -252,11 +253,13 @@ coverage: | build/needs/coverage
 
 bench: build/needs/bench all $(BENCH)
 	@BUILD=$(BUILD) tests/bench/run
-# Compares times of pdgen with published ones, and of collective with those that fits leave out.
+# Compares times of pdgen, of collective and of steptime with measured ones.
 accuracy: all
 	@BUILD=$(BUILD) tests/bench/accuracy
 	@if [ -d ../shared/golden/measured ]; then BUILD=$(BUILD) tests/bench/collectives; \
 	    else echo 'collective: not compared, ../shared is not here'; fi
+	@if [ -d ../shared/golden/parallel ]; then BUILD=$(BUILD) tests/bench/steps; \
+	    else echo 'steptime: not compared, ../shared is not here'; fi
 bench-scale: build/needs/bench all
 	@BUILD=$(BUILD) tests/bench/scale
 
@@ -344,8 +347,8 @@ uninstall:
 
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch] tests/*/*/*.c)
-SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/fit-collectives %/predict-collectives %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/tools/worker.sh \
-    tests/bench/run tests/bench/accuracy tests/bench/collectives $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
+SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/fit-collectives %/predict-collectives %/fit-steps %/predict-steps %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/tools/worker.sh \
+    tests/bench/run tests/bench/accuracy tests/bench/collectives tests/bench/steps $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
     tests/fuzz/run tests/fault/sweep tests/fresh
 # Tests have files with names such as 1 and cut, and split words on purpose.
 BATS := -s bats -S warning -e SC1090,SC2046,SC2048,SC2210,SC2238 tests/suites/programs.bash $(wildcard tests/suites/*.bats)

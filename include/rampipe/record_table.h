@@ -169,6 +169,9 @@ REC_ROW(DEVICE, ALONE, "device",
     REC_KEY("tf32", AMOUNT, "likewise")
     REC_KEY("fp16", AMOUNT, "likewise")
     REC_KEY("bf16", AMOUNT, "likewise")
+    REC_KEY("fp8", AMOUNT, "likewise; of matrix products in training steps alone")
+    REC_KEY("fp4", AMOUNT, "likewise")
+    REC_KEY("processors", COUNT, "streaming multiprocessors, or compute units")
     REC_KEY("source", TEXT, "where the numbers come from"))
 
 REC_ROW(REACH, ALONE, "reach",
@@ -281,6 +284,113 @@ REC_ROW(COLLECTIVE, ALONE, "collective",
     REC_KEY("error", AMOUNT,
           "mean error of such predictions where they were checked; without it they "
           "never were"))
+
+REC_ROW(STACK, ALONE, "stack",
+    "What a training software reaches on a device: six numbers, fitted to measured "
+    "steps. steptime(1) uses them.",
+    "stack\tmegatron-2022\t0.81\t0.8\t0.5\t1\t0\t0.8\tdevice=a100-80\t"
+    "families=seqsel-table5\tblocking=1\trows=5\tfit=0.01",
+    REC_FIELD("NAME", ID, "its name")
+    REC_FIELD("SHARE", LIMIT, "share of the peak that large matrix products reach")
+    REC_FIELD("MEMORY", LIMIT, "share of the bandwidth of memory that other ops reach")
+    REC_FIELD("ATTENTION", LIMIT,
+          "share of the peak that fused attention reaches, counted on the full square "
+          "of scores")
+    REC_FIELD("EXPOSED", FRACTION,
+          "of exchanges that run beside computing, the share that is not hidden")
+    REC_FIELD("HOST", AMOUNT, "seconds in which the host issues a kernel")
+    REC_FIELD("ADAPTER", FRACTION,
+          "share of the adapters' bandwidth that exchanges over nodes reach"),
+    REC_KEY("device", TEXT, "the devices that it is for, with commas between")
+    REC_KEY("precision", TEXT,
+          "the precisions of matrix products that it is for, with commas between: bf16, "
+          "fp8, fp4")
+    REC_KEY("families", TEXT,
+          "the families of measured steps whose stack it is, with commas between")
+    REC_KEY("releases", TEXT, "releases of the software, with commas between")
+    REC_KEY("blocking", COUNT,
+          "1: messages of the pipeline hold up both devices")
+    REC_KEY("copies", COUNT,
+          "1: each rank of a tensor group sends a whole message to the next stage")
+    REC_KEY("gradient", COUNT,
+          "bytes of an element of gradients where replicas exchange them; without it 4")
+    REC_KEY("rows", COUNT, "measured steps that the numbers were fitted to")
+    REC_KEY("fit", AMOUNT, "mean of |predicted / measured - 1| on them")
+    REC_KEY("error", AMOUNT,
+          "the same on steps that a fit to the others had not seen; without it there "
+          "were too few")
+    REC_KEY("source", TEXT, "where the steps were measured"))
+
+REC_ROW(TRAINING, ALONE, "training",
+    "A question how long a training step of a transformer takes; steptime(1) adds the "
+    "answer. Degrees without a key are 1.",
+    "training\tt1\tdevice=h100-80\tgpus=64\tlayers=80\thidden=8192\tffn=28672\theads=64\t"
+    "kv=8\tvocab=32000\tseq=4096\ttp=8\tdp=8\tmbs=1\tgbs=8\tseconds=0.6",
+    REC_FIELD("ID", ID, "its name"),
+    REC_KEY("device", TEXT, "a device of the table of devices")
+    REC_KEY("stack", TEXT, "a stack of the table of stacks; without it, by family=, then "
+          "by device= and precision=")
+    REC_KEY("family", TEXT, "of measured steps")
+    REC_KEY("release", TEXT, "of the software")
+    REC_KEY("gpus", COUNT, "devices in all; must be tp pp cp dp")
+    REC_KEY("node", COUNT, "devices of an island; without it 8")
+    REC_KEY("nic", AMOUNT,
+          "bandwidth of adapters one way for each device, bytes/s; without it that of "
+          "the device's data sheet (record fabric)")
+    REC_KEY("layers", COUNT, "of the transformer")
+    REC_KEY("hidden", COUNT, "width of a token between layers")
+    REC_KEY("ffn", COUNT, "width of an MLP between its products")
+    REC_KEY("heads", COUNT, "of queries")
+    REC_KEY("kv", COUNT, "heads of keys and values; without it as many")
+    REC_KEY("head_dim", COUNT, "width of a query; without it hidden / heads")
+    REC_KEY("vocab", COUNT, "words")
+    REC_KEY("seq", COUNT, "tokens of a sample")
+    REC_KEY("mlp", TEXT, "gelu, relu2 (two products) or swiglu (three, the default)")
+    REC_KEY("dropout", COUNT, "1: masks are kept; the default of gelu")
+    REC_KEY("experts", COUNT, "of a mixture")
+    REC_KEY("topk", COUNT, "experts that a token goes to")
+    REC_KEY("expert_ffn", COUNT, "width of an expert")
+    REC_KEY("shared_ffn", COUNT, "width of the experts that all tokens share")
+    REC_KEY("dense_layers", COUNT, "first layers that have a dense MLP instead")
+    REC_KEY("q_rank", COUNT, "latent attention: rank of queries")
+    REC_KEY("kv_rank", COUNT, "latent attention: rank of keys and values")
+    REC_KEY("rope_dim", COUNT, "latent attention: width of what holds the position")
+    REC_KEY("value_dim", COUNT, "width of a value; without it head_dim")
+    REC_KEY("window", COUNT, "keys that a query of every other layer attends to")
+    REC_KEY("tp", COUNT, "tensor parallel degree")
+    REC_KEY("pp", COUNT, "pipeline stages")
+    REC_KEY("vp", COUNT, "chunks of layers of each stage")
+    REC_KEY("cp", COUNT, "context parallel degree")
+    REC_KEY("ep", COUNT, "expert parallel degree")
+    REC_KEY("etp", COUNT, "tensor parallel degree of experts")
+    REC_KEY("dp", COUNT, "replicas")
+    REC_KEY("zero", COUNT, "what replicas shard: 0 to 3")
+    REC_KEY("sp", COUNT, "1: sequence parallelism")
+    REC_KEY("mbs", COUNT, "samples of a microbatch")
+    REC_KEY("gbs", COUNT, "samples of a step")
+    REC_KEY("recompute", TEXT, "none, selective, op-selective, full")
+    REC_KEY("attention", TEXT, "fused (the default) or unfused")
+    REC_KEY("precision", TEXT, "of matrix products: bf16, fp16, fp8, mxfp8, nvfp4")
+    REC_KEY("attention_precision", TEXT, "bf16 (the default) or fp8")
+    REC_KEY("overlap", TEXT,
+          "exchanges beside computing, with commas between: tp, pp, dp, cp, ep")
+    REC_KEY("rank_order", TEXT, "tp-cp-dp-pp (the default) or tp-cp-pp-dp")
+    REC_KEY("ends", TEXT,
+          "layers: embedding and head count as a layer each in the split over stages")
+    REC_KEY("lora_rank", COUNT, "of adapters; the base weights are frozen")
+    REC_KEY("cuda_graph", TEXT, "none, layer, iteration")
+    REC_KEY("param_gather", TEXT, "precision in which shards of weights are gathered")
+    REC_KEY("schedule", TEXT,
+          "gpipe, 1f1b, interleaved, zero-bubble, v; without it 1f1b, or interleaved if "
+          "vp > 1")
+    REC_KEY("seconds", AMOUNT, "the answer")
+    REC_KEY("memory", AMOUNT, "bytes of the device that needs most")
+    REC_KEY("why", TEXT, "shares of the time in percent")
+    REC_KEY("error", AMOUNT, "mean error of such predictions, as of the stack")
+    REC_KEY("how", TEXT,
+          "stack (the stack of the family), like (of the same device and precision), "
+          "none: there is no answer, and law= says why")
+    REC_KEY("law", TEXT, "the stack, or why there is no answer"))
 
 REC_ROW(FIT, ALONE, "fit",
     "The largest batch with which training a graph fits into the memory of a server, "

@@ -2,10 +2,73 @@
 #ifndef RAMPIPE_PARALLEL_PRIVATE_H
 #define RAMPIPE_PARALLEL_PRIVATE_H
 
-#include "rampipe/parallel.h"
+#include "rampipe/parallel_step.h"
+
+/* The text of traces/stacks.rec (stack.c). */
+extern const char parallel_shipped[];
+extern const uint64_t parallel_shipped_size;
 
 /* The order of schedules whose weight gradients fill the holes (zero.c). */
 bool parallel_fill_holes(const struct parallel_pipe *pipe, struct parallel_item *item,
                          struct rec_error *err);
+
+/* By how much tensor parallelism divides what an op does or keeps. */
+double parallel_divided(enum parallel_split split, const struct parallel_mix *mix);
+/* The same of its part for keys and values, of which a rank has at least one head. */
+double parallel_divided_kv(const struct parallel_model *model,
+                           const struct parallel_mix *mix);
+/* Tokens of a microbatch on a rank. */
+double parallel_tokens(const struct parallel_model *model,
+                       const struct parallel_mix *mix);
+
+/* ---- kernels (kernels.c) --------------------------------------------------- */
+
+/* `count` products of m x k and k x n. */
+struct parallel_product {
+    double m, n, k, count;
+    enum parallel_precision precision;
+    bool accumulate; /* the result is added to a buffer of 32 bits */
+};
+double parallel_product(const struct parallel_machine *machine,
+                        const struct parallel_product *p);
+/* Moves bytes through memory. */
+double parallel_move(const struct parallel_machine *machine, double bytes);
+
+/* ---- layers (cost.c) --------------------------------------------------------- */
+
+/* Adds up the parts of a layer's passes, without exchanges. Returns how many kernels the
+ * forward pass has; backward has twice as many. */
+double parallel_layer_time(const struct parallel_model *model,
+                           const struct parallel_mix *mix,
+                           const struct parallel_machine *machine,
+                           const struct parallel_kind *kind,
+                           struct parallel_parts *forward,
+                           struct parallel_parts *backward);
+/* The same of what is computed again of a layer before its backward pass, by the mix. */
+double parallel_again_time(const struct parallel_model *model,
+                           const struct parallel_mix *mix,
+                           const struct parallel_machine *machine,
+                           const struct parallel_kind *kind,
+                           struct parallel_parts *again);
+
+/* ---- exchanges (traffic.c) ---------------------------------------------------- */
+
+enum parallel_group {
+    PARALLEL_TENSOR,
+    PARALLEL_CONTEXT,
+    PARALLEL_REPLICAS,
+    PARALLEL_EXPERT,
+    PARALLEL_EXPERT_REPLICAS
+};
+
+/* Seconds of a collective of a group, alone but for the groups beside it that share its
+ * nodes' adapters. `kind` is "all-reduce", "all-gather", "reduce-scatter" or
+ * "all-to-all"; `bytes` as nccl-tests counts them. */
+double parallel_exchange(const struct parallel_mix *mix,
+                         const struct parallel_machine *machine,
+                         enum parallel_group group, const char *kind, double bytes);
+/* Seconds of a message from a stage to the next. */
+double parallel_message(const struct parallel_mix *mix,
+                        const struct parallel_machine *machine, double bytes);
 
 #endif

@@ -145,6 +145,10 @@ static const struct {
                            "collective\tc\tm\tall-reduce\t2\t1\t1024\n"
                            "collective\td\tm\tall-reduce\t2\t1\t1024\n"
                            "#end\n"},
+    {"trainings", HEADER "stack\ts\t0.7\t0.7\t0.5\t0.3\t0\t0.8\trows=3\n"
+                         "training\tt\tdevice=d\tlayers=4\tseconds=2\n"
+                         "training\tu\tdevice=d\tlayers=8\n"
+                         "#end\n"},
     {"weights", HEADER "policy\tcompact\n"
                        "expert\t1\tload=1\tneed=0\tspread=0\tvariation=0\n"
                        "weight\tone\t1\n"
@@ -426,7 +430,8 @@ static const struct {
     {"fit", "rdsf"},      {"fabric", "rdsf"},    {"series", "rdsf"},
     {"piece", "rdsf"},    {"checked", "rdsf"},   {"collective", "rdsf"},
     {"transfer", "rf"},   {"server", "rsf"},     {"fault", "rf"},
-    {"load", "rdf"},      {"explain", "rdsf"},
+    {"load", "rdf"},      {"explain", "rdsf"},   {"stack", "rdsf"},
+    {"training", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */

@@ -18,7 +18,7 @@ FLOORS = [
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 # What a file must use of a room whose header it includes.
-PREFIX = {"record": r"rec_|REC_|rec\b", "random": r"rng_|rng\b"}
+PREFIX = {"record": r"rec_|REC_|rec\b", "random": r"rng_|rng\b", "parallel_step": r"parallel_"}
 # Foreign headers, and the only room that may know them.
 FOREIGN = {
     r"zlib\.h": "record",

@@ -1,0 +1,259 @@
+/*
+ * rampipe/parallel_step.h - how long a training step takes, and whether it fits.
+ *
+ *     struct parallel_model      what is trained
+ *     struct parallel_mix        how it is divided        ->  struct parallel_step
+ *     struct parallel_machine    on what                      seconds and bytes by kind
+ *
+ * The pipeline is run by its schedule, exactly (parallel_run()). The times that enter it
+ * are sums over the ops of a stage: products of matrices by their shapes, attention,
+ * memory traffic, and the exchanges of tensor, context and expert groups, each alone.
+ * What is hidden behind computing is a share, one number of a software stack. Links that
+ * groups share are not simulated here; groups that use the same adapters at the same time
+ * divide them.
+ *
+ * Units: seconds, bytes, FLOP/s. Notation as in rampipe/parallel.h.
+ */
+#ifndef RAMPIPE_PARALLEL_STEP_H
+#define RAMPIPE_PARALLEL_STEP_H
+
+#include "rampipe/collective.h"
+#include "rampipe/device.h"
+#include "rampipe/parallel.h"
+
+REC_BEGIN_DECLS
+
+/* ---- the mix --------------------------------------------------------------- */
+
+enum parallel_recompute {
+    PARALLEL_KEEP_ALL,
+    PARALLEL_SELECTIVE, /* the matrix of scores, and what is made of it */
+    PARALLEL_HALF,      /* attention, and every second product */
+    PARALLEL_FULL       /* only the input of a layer is kept */
+};
+
+/** Which exchanges run beside computing. */
+enum parallel_overlap {
+    PARALLEL_OVERLAP_TP = 1,
+    PARALLEL_OVERLAP_PP = 2,
+    PARALLEL_OVERLAP_DP = 4,
+    PARALLEL_OVERLAP_CP = 8,
+    PARALLEL_OVERLAP_EP = 16
+};
+
+/** In what order the groups take neighbouring ranks; the first are neighbours. */
+enum parallel_order {
+    PARALLEL_TP_CP_DP_PP, /* replicas of a stage lie together */
+    PARALLEL_TP_CP_PP_DP  /* a whole pipeline lies together */
+};
+
+/** Numbers in which matrix products are computed. */
+enum parallel_precision {
+    PARALLEL_BF16, /* or fp16 */
+    PARALLEL_FP8,
+    PARALLEL_FP4
+};
+
+/** How a model is divided over ranks. Degrees are at least 1. */
+struct parallel_mix {
+    uint32_t tp, pp, vp, dp, cp, ep;
+    uint32_t etp;    /* tensor degree of experts; divides tp */
+    uint32_t zero;   /* what is sharded over replicas: 0 nothing, 1 the optimizer, 2 also
+                        gradients, 3 also weights */
+    uint32_t shard;  /* hybrid: sharded in groups of so many replicas; 0: over all */
+    bool sequence;   /* sequence parallelism */
+    bool ends;       /* embedding and head count as a layer each in the split */
+    uint32_t micro;  /* samples of a microbatch of a replica */
+    uint32_t global; /* samples of a step */
+    enum parallel_recompute recompute;
+    uint32_t again; /* of full recomputation: so many layers of each virtual stage; 0: all
+                     */
+    const uint32_t *layers; /* of each virtual stage, borrowed; NULL: equally many, the
+                               first ones have one more */
+    uint32_t lora;          /* rank of adapters; 0: all weights are trained */
+    unsigned overlap;       /* of enum parallel_overlap */
+    enum parallel_order order;
+    enum parallel_precision precision;
+    bool attention_fp8;
+    bool gather_fp8; /* shards of weights are gathered in 8 bits */
+    bool graph;      /* CUDA graphs: the host issues no single kernels */
+    const struct parallel_schedule *schedule;
+};
+
+/** Microbatches of a replica in a step. */
+uint32_t parallel_microbatches(const struct parallel_mix *mix);
+/** p c t D. */
+uint64_t parallel_ranks(const struct parallel_mix *mix);
+/** REC_DATA: the mix does not divide the model or itself; *err says the nearest numbers
+ * that would. */
+bool parallel_mix_check(const struct parallel_mix *mix,
+                        const struct parallel_model *model,
+                        struct rec_error *err) REC_MUST_CHECK;
+
+/** What a virtual stage holds. */
+struct parallel_chunk {
+    uint32_t first, layers; /* may be none */
+    bool embedding, head;
+};
+/** Of virtual stage 0 to p v - 1; the mix has been checked. */
+struct parallel_chunk parallel_chunk_of(const struct parallel_mix *mix,
+                                        const struct parallel_model *model,
+                                        uint32_t stage);
+
+/* ---- memory ---------------------------------------------------------------- */
+
+/** Bytes of a device by kind. */
+struct parallel_memory {
+    double weights, gradients, optimizer;
+    double activations; /* at their peak */
+    double working;     /* of the layer that is recomputed or gathered, and of the loss */
+};
+/** The sum of all kinds. */
+double parallel_memory_sum(const struct parallel_memory *memory);
+
+/** Bytes that backward needs of one microbatch of a layer of this kind, on one rank. */
+double parallel_kept(const struct parallel_kind *kind, const struct parallel_model *model,
+                     const struct parallel_mix *mix);
+/** Parameters of a layer of this kind on one rank: in *dense those whose replicas are in
+ * D c ranks, in *experts those whose replicas are in N / (p e etp). Both are added to.
+ * Returns how many ops have some. */
+unsigned parallel_held(const struct parallel_kind *kind, const struct parallel_mix *mix,
+                       const struct parallel_model *model, double *dense,
+                       double *experts);
+/** Memory of device r with `inflight` chunks in flight at most, of each of its chunks
+ * equally many, and `gradient` bytes for the gradient of a parameter. */
+void parallel_memory_of(const struct parallel_mix *mix,
+                        const struct parallel_model *model, uint32_t r, double inflight,
+                        double gradient, struct parallel_memory *memory);
+
+/* ---- the machine ------------------------------------------------------------- */
+
+/** What a software stack reaches on a device; see stack in rampipe(5). Its six numbers
+ * are fitted to measured steps, the rest is known of it. */
+struct parallel_stack {
+    const char *name;
+    double share, memory, attention;
+    double exposed;
+    double host; /* seconds */
+    double adapter;
+    bool blocking, copies;
+    double gradient; /* bytes of an element in the exchange of gradients */
+    const char *device, *precision, *families, *releases; /* lists; "": none given */
+    double fit, error; /* mean errors; error < 0: unknown */
+    uint64_t rows;
+};
+
+/** Devices, and the links among them. */
+struct parallel_machine {
+    double peak[3]; /* FLOP/s by enum parallel_precision */
+    double processors;
+    double bandwidth; /* of memory, bytes/s */
+    double memory;    /* bytes */
+    uint32_t node;    /* devices of an island */
+    double inside;    /* bytes/s of a device one way to others of its island */
+    double adapter;   /* bytes/s of a device one way to other nodes */
+    double inside_latency, latency; /* seconds */
+    const struct parallel_stack *stack;
+    const struct collective_table *table; /* measured times inside nodes; NULL: none */
+    const char *system;                   /* in that table */
+};
+
+/* ---- the step ---------------------------------------------------------------- */
+
+/** Seconds of a pass of one microbatch, by what they are for. */
+struct parallel_parts {
+    double products, attention, moves, host; /* host: what it adds */
+    double tensor, context, expert;          /* exchanges: what is not hidden */
+    double shards;                           /* gathers and scatters of weights */
+};
+double parallel_parts_sum(const struct parallel_parts *parts);
+
+/** Of a virtual stage. */
+struct parallel_passes {
+    struct parallel_parts forward, backward;
+};
+
+/** What a device does once in a step. */
+struct parallel_once {
+    double gradients; /* their exchange behind backward, as far as it is not hidden */
+    double optimizer;
+    double weights; /* their gather before the next forward pass, likewise */
+};
+
+/** The times that a step is made of. Starts as {0}. */
+struct parallel_times {
+    struct parallel_passes *stage; /* of virtual stages 0 to p v - 1; owned */
+    struct parallel_once *device;  /* of devices 0 to p - 1; owned */
+    double message; /* from a stage to the next, as far as it is not hidden; if the
+                       stack is `blocking`, it holds up both devices */
+    double message_bytes;
+};
+
+/** Finds the times. REC_DATA: the mix is wrong for the model. Free *times in any case. */
+bool parallel_times_make(const struct parallel_model *model,
+                         const struct parallel_mix *mix,
+                         const struct parallel_machine *machine,
+                         struct parallel_times *times,
+                         struct rec_error *err) REC_MUST_CHECK;
+void parallel_times_free(struct parallel_times *times);
+
+/** Where the time of a step goes, on the device whose last pass, exchanges and optimizer
+ * end last. The parts add up to `seconds`. */
+struct parallel_step {
+    double seconds;
+    struct parallel_parts parts; /* of all microbatches */
+    double transfer;             /* messages that hold it up */
+    double idle;                 /* while it waits for others */
+    struct parallel_once once;
+    uint32_t device;               /* which one it is */
+    struct parallel_memory memory; /* of the device that needs most */
+    double flops;                  /* of the model, with attention in full */
+    double causal;                 /* the same, with half the square */
+};
+
+/** Predicts a step. REC_DATA: the mix is wrong for the model. */
+bool parallel_step(const struct parallel_model *model, const struct parallel_mix *mix,
+                   const struct parallel_machine *machine, struct parallel_step *step,
+                   struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- tables and questions ------------------------------------------------------ */
+
+/** Stacks in the order of their records; later ones of a name replace earlier ones.
+ * Starts as {0}. */
+struct parallel_stacks {
+    struct parallel_stack *stack;
+    size_t n, room;
+    struct rec_arena arena;
+};
+/** Adds all records of a reader. Other types than stack are refused. */
+bool parallel_stacks_read(struct parallel_stacks *stacks, struct rec_reader *reader,
+                          struct rec_error *err) REC_MUST_CHECK;
+/** Adds the records that come with rampipe: traces/stacks.rec. */
+bool parallel_stacks_read_shipped(struct parallel_stacks *stacks,
+                                  struct rec_error *err) REC_MUST_CHECK;
+void parallel_stacks_free(struct parallel_stacks *stacks);
+
+/** What a question is answered from; borrowed. */
+struct parallel_tables {
+    const struct parallel_stacks *stacks;
+    const struct device_table *devices;
+    const struct collective_table *collectives;
+};
+
+struct parallel_count {
+    uint64_t asked;
+    uint64_t refused; /* of these */
+};
+
+/** Answers a training record: writes it with the answer, which replaces one that it has
+ * already, and counts it. A question that the tables or the model do not cover gets
+ * how=none, and law= says why; a wrong record is an error. A record of another type is
+ * passed on. */
+bool parallel_answer_record(const struct parallel_tables *tables,
+                            const struct rec_reader *reader, const struct rec *rec,
+                            struct rec_writer *writer, struct parallel_count *count,
+                            struct rec_error *err) REC_MUST_CHECK;
+
+REC_END_DECLS
+
+#endif

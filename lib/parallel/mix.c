@@ -1,0 +1,116 @@
+/* How a model is divided over ranks: what must divide what, and the layers of each
+ * virtual stage. */
+#include "private.h"
+
+uint32_t
+parallel_microbatches(const struct parallel_mix *mix)
+{
+    return mix->global / (mix->dp * mix->micro);
+}
+
+uint64_t
+parallel_ranks(const struct parallel_mix *mix)
+{
+    return (uint64_t)mix->tp * mix->cp * mix->pp * mix->dp;
+}
+
+/* Writes the divisors of `whole` next to `part`, below and above. */
+static bool
+fail_division(uint64_t whole, uint64_t part, const char *what, struct rec_error *err)
+{
+    uint64_t below = part < whole ? part : whole, above = part;
+    while (below > 1 && whole % below != 0)
+        below--;
+    while (above < whole && whole % above != 0)
+        above++;
+    if (above > whole || above == below)
+        return rec_fail(err, REC_DATA, "%s: %llu does not divide %llu; %llu does", what,
+                        (unsigned long long)part, (unsigned long long)whole,
+                        (unsigned long long)below);
+    return rec_fail(err, REC_DATA, "%s: %llu does not divide %llu; %llu and %llu do",
+                    what, (unsigned long long)part, (unsigned long long)whole,
+                    (unsigned long long)below, (unsigned long long)above);
+}
+
+static bool
+divides(uint64_t whole, uint64_t part, const char *what, struct rec_error *err)
+{
+    return whole % part == 0 || fail_division(whole, part, what, err);
+}
+
+static bool
+check_layers(const struct parallel_mix *mix, const struct parallel_model *model,
+             struct rec_error *err)
+{
+    uint64_t stages = (uint64_t)mix->pp * mix->vp, sum = 0;
+    uint64_t all = (uint64_t)model->t.layers + (mix->ends ? 2 : 0);
+    if (mix->layers) {
+        for (uint64_t i = 0; i < stages; i++)
+            sum += mix->layers[i];
+        return sum == all ||
+               rec_fail(err, REC_DATA,
+                        "the list of layers has %llu layers in all, the model %llu",
+                        (unsigned long long)sum, (unsigned long long)all);
+    }
+    if (mix->ends)
+        return divides(all, stages, "layers, with both ends, over stages and chunks",
+                       err);
+    return stages <= all ||
+           rec_fail(err, REC_DATA,
+                    "%llu stages and chunks for %llu layers: some would have none",
+                    (unsigned long long)stages, (unsigned long long)all);
+}
+
+bool
+parallel_mix_check(const struct parallel_mix *mix, const struct parallel_model *model,
+                   struct rec_error *err)
+{
+    const struct input_transformer *t = &model->t;
+    uint64_t group = (uint64_t)mix->dp * mix->cp * mix->tp;
+    if (!divides(t->heads, mix->tp, "heads over tensor ranks", err) ||
+        !divides(mix->tp, mix->etp, "tensor ranks over those of an expert", err) ||
+        !divides(mix->global, (uint64_t)mix->dp * mix->micro,
+                 "samples of a step over replicas and microbatches", err) ||
+        !check_layers(mix, model, err))
+        return false;
+    if (mix->ep > 1 && t->experts == 0)
+        return rec_fail(err, REC_DATA, "expert parallelism %u, but no layer has experts",
+                        mix->ep);
+    if (t->experts > 0 &&
+        (!divides(t->experts, mix->ep, "experts over expert ranks", err) ||
+         !divides(group, (uint64_t)mix->ep * mix->etp,
+                  "ranks of a stage over those of an expert group", err)))
+        return false;
+    if (mix->cp > 1 && (uint64_t)model->sequence % mix->cp != 0)
+        return fail_division((uint64_t)model->sequence, mix->cp,
+                             "tokens of a sample over context ranks", err);
+    if (mix->shard > 0 && !divides(mix->dp, mix->shard, "replicas over shards", err))
+        return false;
+    return true;
+}
+
+struct parallel_chunk
+parallel_chunk_of(const struct parallel_mix *mix, const struct parallel_model *model,
+                  uint32_t stage)
+{
+    uint32_t stages = mix->pp * mix->vp, ends = mix->ends ? 2 : 0;
+    uint32_t all = model->t.layers + ends, first = 0, n;
+    struct parallel_chunk chunk = {.embedding = stage == 0, .head = stage == stages - 1};
+    if (mix->layers) {
+        for (uint32_t i = 0; i < stage; i++)
+            first += mix->layers[i];
+        n = mix->layers[stage];
+    } else {
+        uint32_t more = all % stages;
+        n = all / stages + (stage < more);
+        first = stage * (all / stages) + (stage < more ? stage : more);
+    }
+    if (mix->ends) {
+        /* layer 0 of the list is the embedding, the last one the head */
+        n -= (chunk.embedding ? 1U : 0U) + (chunk.head ? 1U : 0U);
+        first = chunk.embedding ? 0 : first - 1;
+    }
+    chunk.first = first;
+    chunk.layers = n;
+    return chunk;
+}

@@ -1,0 +1,109 @@
+/*
+ * How long the groups of a mix take to exchange. A group of z ranks that are q apart has
+ * min(z, n / q) members in a node of n; its ring leaves a node through all the adapters
+ * of its members there, so a group over nodes reaches the bandwidth of so many adapters,
+ * or of the island if that is less. (Groups side by side in a node have other members and
+ * so other adapters.)
+ */
+#include "private.h"
+
+#include <math.h>
+#include <string.h>
+
+struct group {
+    double ranks, stride;
+    double here; /* members in a node */
+};
+
+/* Devices of an island that a job of this size fills: islands are filled evenly. */
+static double
+node_of(const struct parallel_mix *mix, const struct parallel_machine *machine)
+{
+    uint64_t ranks = parallel_ranks(mix), n = machine->node;
+    if (n > ranks)
+        n = ranks;
+    while (ranks % n != 0)
+        n--;
+    return (double)n;
+}
+
+static struct group
+group_of(const struct parallel_mix *mix, const struct parallel_machine *machine,
+         enum parallel_group which)
+{
+    double t = mix->tp, c = mix->cp, d = mix->dp, p = mix->pp, here;
+    double node = node_of(mix, machine);
+    double replica = mix->order == PARALLEL_TP_CP_PP_DP ? t * c * p : t * c;
+    struct group g = {1, 1, 1};
+    switch (which) {
+    case PARALLEL_TENSOR: g = (struct group){t, 1, 1}; break;
+    case PARALLEL_CONTEXT: g = (struct group){c, t, 1}; break;
+    case PARALLEL_REPLICAS: g = (struct group){d * c, c > 1 ? t : replica, 1}; break;
+    case PARALLEL_EXPERT: g = (struct group){mix->ep, mix->etp, 1}; break;
+    case PARALLEL_EXPERT_REPLICAS:
+        g.stride = (double)mix->ep * mix->etp;
+        g.ranks = t * c * d / g.stride;
+        if (mix->order == PARALLEL_TP_CP_PP_DP && g.stride >= t * c)
+            g.stride *= p;
+    }
+    here = floor(node / g.stride);
+    g.here = here < 1 ? 1 : here < g.ranks ? here : g.ranks;
+    while (fmod(g.ranks, g.here) != 0)
+        g.here--;
+    return g;
+}
+
+/* The share of the buffer that a rank sends. */
+static double
+factor(const char *kind, double n)
+{
+    return (strcmp(kind, "all-reduce") == 0 ? 2 : 1) * (n - 1) / n;
+}
+
+static double
+inside(const struct parallel_machine *machine, const char *kind, double n, double bytes)
+{
+    struct collective_ask ask = {.what = {.kind = kind, .dtype = ""},
+                                 .system = machine->system,
+                                 .gpu = "",
+                                 .version = "",
+                                 .ranks = (uint64_t)n,
+                                 .nodes = 1,
+                                 .size = bytes};
+    struct collective_answer answer;
+    struct rec_error err;
+    if (machine->table && collective_seconds(machine->table, &ask, &answer, &err))
+        return answer.seconds;
+    return machine->inside_latency * n +
+           factor(kind, n) * bytes / (machine->inside * 0.78);
+}
+
+double
+parallel_exchange(const struct parallel_mix *mix, const struct parallel_machine *machine,
+                  enum parallel_group which, const char *kind, double bytes)
+{
+    struct group g = group_of(mix, machine, which);
+    double n = g.ranks, nodes = n / g.here;
+    double adapter = machine->adapter * machine->stack->adapter;
+    if (n < 2 || bytes <= 0)
+        return 0;
+    if (nodes < 2)
+        return inside(machine, kind, n, bytes);
+    if (strcmp(kind, "all-to-all") == 0)
+        return machine->latency * nodes + fmax((g.here - 1) / n * bytes / machine->inside,
+                                               (n - g.here) / n * bytes / adapter);
+    return machine->latency * log2(nodes) * 2 +
+           factor(kind, n) * bytes / fmin(machine->inside * 0.78, g.here * adapter);
+}
+
+double
+parallel_message(const struct parallel_mix *mix, const struct parallel_machine *machine,
+                 double bytes)
+{
+    double stride = (double)mix->tp * mix->cp;
+    if (mix->order == PARALLEL_TP_CP_DP_PP)
+        stride *= mix->dp;
+    if (node_of(mix, machine) > stride)
+        return machine->inside_latency + bytes / (machine->inside * 0.78);
+    return machine->latency + bytes / (machine->adapter * machine->stack->adapter);
+}

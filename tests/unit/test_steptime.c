@@ -1,0 +1,354 @@
+/* Training steps under a mix of parallelism: memory by the published formula, times
+ * worked out by hand, and laws that hold for any mix. */
+#include "unit.h"
+
+#include "rampipe/parallel_step.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A GPT: MLP of four times the width, biases, a tied head. */
+static struct input_transformer
+gpt(unsigned layers, unsigned width, unsigned heads, unsigned words)
+{
+    return (struct input_transformer){.layers = layers,
+                                      .width = width,
+                                      .heads = heads,
+                                      .kv_heads = heads,
+                                      .head_width = width / heads,
+                                      .inner = 4 * width,
+                                      .words = words,
+                                      .causal = true,
+                                      .norm_before = true,
+                                      .norm_final = true,
+                                      .attention_bias = true,
+                                      .output_bias = true,
+                                      .mlp_bias = true,
+                                      .head = true,
+                                      .tied = true};
+}
+
+static struct parallel_model
+make(const struct input_transformer *t, double sequence, bool unfused)
+{
+    const struct parallel_style style = {.unfused = unfused, .no_dropout = !unfused};
+    struct parallel_model model;
+    struct rec_error err;
+    assert_true(parallel_model_make(t, sequence, &style, &model, &err));
+    return model;
+}
+
+static struct parallel_mix
+mix_of(uint32_t tp, uint32_t pp, uint32_t vp, uint32_t dp, uint32_t micro, uint32_t m)
+{
+    return (struct parallel_mix){
+        .tp = tp,
+        .pp = pp,
+        .vp = vp,
+        .dp = dp,
+        .cp = 1,
+        .ep = 1,
+        .etp = 1,
+        .micro = micro,
+        .global = micro * m * dp,
+        .schedule = parallel_schedule_find(vp > 1 ? "interleaved" : "1f1b")};
+}
+
+/* ---- memory ---------------------------------------------------------------- */
+
+/* memory.tsv: id model layers hidden heads seq mbs tp pp vp variant activations. The
+ * first device of 1F1B has p microbatches in flight, of L / p layers each; with v chunks
+ * (1 + (p - 1) / (p v)) times as much. The ends are not counted there. */
+static void
+test_memory(void **state)
+{
+    char path[4096], line[2000];
+    FILE *file;
+    int rows = 0;
+    (void)state;
+    snprintf(path, sizeof path, "%s/../shared/golden/parallel/memory.tsv",
+             getenv("ROOT"));
+    if (!(file = fopen(path, "r")))
+        skip();
+    assert_non_null(fgets(line, sizeof line, file));
+    while (fgets(line, sizeof line, file)) {
+        unsigned l, h, a, s, b, t, p, v;
+        char variant[20];
+        double want, got;
+        assert_int_equal(sscanf(line, "%*s %*s %u %u %u %u %u %u %u %u %19s %lf", &l, &h,
+                                &a, &s, &b, &t, &p, &v, variant, &want),
+                         10);
+        const struct input_transformer transformer = gpt(l, h, a, 51200);
+        struct parallel_model model = make(&transformer, s, true);
+        struct parallel_mix mix = mix_of(t, p, v, 1, b, p);
+        mix.sequence = strncmp(variant, "seq", 3) == 0;
+        mix.recompute = strcmp(variant, "full") == 0     ? PARALLEL_FULL
+                        : strstr(variant, "sel") != NULL ? PARALLEL_SELECTIVE
+                                                         : PARALLEL_KEEP_ALL;
+        got = mix.recompute == PARALLEL_FULL
+                  ? 2.0 * b * s * h
+                  : parallel_kept(&model.kind[0], &model, &mix);
+        got *= l * (v > 1 ? 1 + (p - 1.0) / (p * (double)v) : 1);
+        if (fabs(got / want - 1) > 1e-8)
+            fail_msg("%.60s: %.9g", line, got);
+        parallel_model_free(&model);
+        rows++;
+    }
+    fclose(file);
+    assert_true(rows >= 10);
+}
+
+/* Two stages of two layers each, full recomputation: device 0 has two microbatches in
+ * flight (1F1B), each with the inputs of two layers of 2 s h bytes, and its embedding's
+ * masks of s h; one layer is computed again, whose memory without the matrix of scores is
+ * s h (34 + 5 a s / h). Weights 2, gradients 4, optimizer 12 bytes a parameter, the last
+ * divided over 4 replicas. */
+static void
+test_memory_of(void **state)
+{
+    enum { S = 64, H = 128, A = 4, WORDS = 1000, LAYER = 12 * H * H + 13 * H };
+    const struct input_transformer t = gpt(4, H, A, WORDS);
+    struct parallel_model model = make(&t, S, true);
+    struct parallel_mix mix = mix_of(1, 2, 1, 4, 1, 8);
+    struct parallel_memory memory;
+    (void)state;
+    mix.zero = 1;
+    mix.recompute = PARALLEL_FULL;
+    parallel_memory_of(&mix, &model, 0, 2, 4, &memory);
+    double held = 2.0 * LAYER + WORDS * H;
+    assert_near(memory.weights, 2 * held, 1e-12 * held);
+    assert_near(memory.gradients, 4 * held, 1e-12 * held);
+    assert_near(memory.optimizer, 12 * held / 4, 1e-12 * held);
+    assert_near(memory.activations, 2.0 * (2 * 2 + 1) * S * H, 1e-6);
+    assert_near(memory.working, S * H * (34 + 5.0 * A * S / H), 1e-6);
+    parallel_model_free(&model);
+}
+
+/* ---- times ------------------------------------------------------------------ */
+
+static const struct parallel_stack plain = {.name = "plain",
+                                            .share = 1,
+                                            .memory = 1,
+                                            .attention = 1,
+                                            .exposed = 0.25,
+                                            .adapter = 1,
+                                            .gradient = 2};
+
+static struct parallel_machine
+machine_of(const struct parallel_stack *stack)
+{
+    return (struct parallel_machine){.peak = {1e14, 2e14, 4e14},
+                                     .processors = 100,
+                                     .bandwidth = 1e12,
+                                     .memory = 8e10,
+                                     .node = 8,
+                                     .inside = 1e11,
+                                     .adapter = 1e10,
+                                     .inside_latency = 1e-6,
+                                     .latency = 1e-5,
+                                     .stack = stack,
+                                     .system = ""};
+}
+
+/* 1F1B: with stages that are alike but for their ends, at least (m + p - 1) times the
+ * shortest and at most that of the longest. All parts of a device's time, its waiting and
+ * what follows add up to the step. */
+static void
+test_adds_up(void **state)
+{
+    const struct input_transformer t = gpt(24, 1024, 16, 50000);
+    struct parallel_model model = make(&t, 1024, false);
+    struct parallel_machine machine = machine_of(&plain);
+    (void)state;
+    for (uint32_t i = 0; i < 64; i++) {
+        struct parallel_mix mix = mix_of(1U << (i & 3), 1U << (i >> 2 & 1),
+                                         1 + (i >> 2 & 1) * (i >> 3 & 1), 8, 2, 8);
+        struct parallel_step step;
+        struct rec_error err;
+        mix.zero = i >> 4;
+        mix.sequence = mix.tp > 1 && (i & 1);
+        mix.overlap = i & 16 ? PARALLEL_OVERLAP_DP | PARALLEL_OVERLAP_TP : 0;
+        assert_true(parallel_step(&model, &mix, &machine, &step, &err));
+        double sum = parallel_parts_sum(&step.parts) + step.transfer + step.idle +
+                     step.once.gradients + step.once.weights + step.once.optimizer;
+        assert_near(sum / step.seconds, 1, 1e-12);
+        assert_true(step.idle >= -1e-12 && step.once.gradients >= 0);
+        assert_near(step.flops / parallel_model_flops(&model, 128, 1, false), 1, 1e-12);
+    }
+    parallel_model_free(&model);
+}
+
+/* A machine that is twice as fast in everything, latencies too, takes half the time. */
+static void
+test_scales(void **state)
+{
+    const struct input_transformer t = gpt(16, 2048, 16, 50000);
+    struct parallel_model model = make(&t, 2048, true);
+    struct parallel_stack stack = plain, quick;
+    struct parallel_machine slow, fast;
+    struct parallel_mix mix = mix_of(4, 4, 2, 16, 1, 8);
+    struct parallel_step a, b;
+    struct rec_error err;
+    (void)state;
+    stack.host = 1e-5;
+    stack.blocking = true;
+    quick = stack;
+    quick.host /= 2;
+    slow = machine_of(&stack);
+    fast = machine_of(&quick);
+    for (int i = 0; i < 3; i++)
+        fast.peak[i] *= 2;
+    fast.bandwidth *= 2;
+    fast.inside *= 2;
+    fast.adapter *= 2;
+    fast.inside_latency /= 2;
+    fast.latency /= 2;
+    mix.recompute = PARALLEL_SELECTIVE;
+    assert_true(parallel_step(&model, &mix, &slow, &a, &err));
+    assert_true(parallel_step(&model, &mix, &fast, &b, &err));
+    assert_near(a.seconds / b.seconds, 2, 1e-12);
+    parallel_model_free(&model);
+}
+
+/* Llama-2 70B on 64 devices, 8 tensor ranks in a node and 8 replicas, one sequence of
+ * 4,096 tokens each, by hand. Peak 989e12, of which products reach .75 and attention .4;
+ * memory 3.35e12 x .7; links 450e9 x .78 in a node, 50e9 between nodes; nothing hidden.
+ *
+ *   products   a layer has 8192 (8192 + 2 x 1024) + 8192^2 + 3 x 8192 x 28672
+ *              = 855.6e6 multiply-adds a token; 80 layers and the head (8192 x 32000)
+ *              68.7e9. 6 x 68.7e9 x 4096 / 8 ranks / (.75 x 989e12)         = 0.285 s
+ *   attention  4 x 4096^2 x 8192 x 3.5 x 80 / 8 / (.4 x 989e12)             = 0.049 s
+ *   tensor     4 all-reduces a layer of 2 x 4096 x 8192 = 67.1 MB, as gather and
+ *              scatter: 80 x 4 x 2 x 7 / 8 x 67.1e6 / 351e9                 = 0.107 s
+ *   gradients  8.62e9 parameters a rank, 2 bytes: 17.2e9 x 7 / 8 / 50e9     = 0.302 s
+ *   gather     the same                                                     = 0.302 s
+ *   optimizer  8.62e9 / 8 x 34 bytes / (3.35e12 x .7)                       = 0.016 s
+ *   memory     about 14 passes over 4096 x 8192 / 8 elements of 2 bytes and 12 over
+ *              those of an MLP rank (4096 x 28672 / 8) a layer, forward and backward:
+ *              80 x 2 x (14 x 4.2e6 + 12 x 14.7e6) / (3.35e12 x .7)         = 0.016 s
+ *
+ * in all 1.08 s. If exchanges are hidden as far as there is something beside them, those
+ * of tensor groups are gone; gradients run beside backward (about 0.24 s), the gather
+ * beside forward (0.12 s), and both are longer: 0.302 + 0.302 + 0.016 = 0.62 s. */
+static void
+test_by_hand(void **state)
+{
+    const struct input_transformer t = {.layers = 80,
+                                        .width = 8192,
+                                        .heads = 64,
+                                        .kv_heads = 8,
+                                        .head_width = 128,
+                                        .inner = 28672,
+                                        .words = 32000,
+                                        .causal = true,
+                                        .rms = true,
+                                        .gated = true,
+                                        .norm_before = true,
+                                        .norm_final = true,
+                                        .head = true};
+    const struct parallel_stack stack = {.name = "by hand",
+                                         .share = 0.75,
+                                         .memory = 0.7,
+                                         .attention = 0.4,
+                                         .exposed = 0,
+                                         .adapter = 1,
+                                         .gradient = 2};
+    struct parallel_machine machine = machine_of(&stack);
+    struct parallel_model model = make(&t, 4096, false);
+    struct parallel_mix mix = mix_of(8, 1, 1, 8, 1, 1);
+    struct parallel_step step;
+    struct rec_error err;
+    (void)state;
+    machine.peak[0] = 9.89e14;
+    machine.processors = 132;
+    machine.bandwidth = 3.35e12;
+    machine.inside = 4.5e11;
+    machine.adapter = 5e10;
+    mix.sequence = true;
+    mix.zero = 1;
+    assert_true(parallel_step(&model, &mix, &machine, &step, &err));
+    assert_near(step.seconds / 1.08, 1, 0.1);
+    assert_near(step.parts.attention / 0.049, 1, 0.02);
+    assert_near(step.parts.tensor / 0.107, 1, 0.1);
+    assert_near(step.once.gradients / 0.302, 1, 0.01);
+    assert_near(step.once.weights / 0.302, 1, 0.01);
+    assert_near(step.once.optimizer / 0.016, 1, 0.1);
+    mix.overlap = PARALLEL_OVERLAP_TP | PARALLEL_OVERLAP_DP;
+    assert_true(parallel_step(&model, &mix, &machine, &step, &err));
+    assert_true(step.parts.tensor < 0.002); /* those of the ends */
+    assert_near(step.seconds / 0.62, 1, 0.02);
+    parallel_model_free(&model);
+}
+
+/* ---- mixes ------------------------------------------------------------------- */
+
+/* All layers are on one virtual stage each, in order, whatever the numbers. */
+static void
+test_chunks(void **state)
+{
+    (void)state;
+    for (unsigned layers = 1; layers <= 40; layers++)
+        for (uint32_t p = 1; p <= 4; p++)
+            for (uint32_t v = 1; v <= 3; v++)
+                for (int ends = 0; ends < 2; ends++) {
+                    struct input_transformer t = gpt(layers, 64, 4, 100);
+                    struct parallel_model model = make(&t, 16, false);
+                    struct parallel_mix mix = mix_of(1, p, v, 1, 1, p);
+                    struct rec_error err;
+                    uint32_t next = 0;
+                    mix.ends = ends;
+                    if (parallel_mix_check(&mix, &model, &err)) {
+                        for (uint32_t i = 0; i < p * v; i++) {
+                            struct parallel_chunk c = parallel_chunk_of(&mix, &model, i);
+                            assert_true(c.layers == 0 || c.first == next);
+                            next += c.layers;
+                            assert_int_equal(c.embedding, i == 0);
+                            assert_int_equal(c.head, i == p * v - 1);
+                        }
+                        assert_int_equal(next, layers);
+                    } else
+                        assert_true(layers + 2U * (unsigned)ends < p * v || ends);
+                    parallel_model_free(&model);
+                }
+}
+
+static void
+refused(struct parallel_mix mix, const char *text)
+{
+    struct input_transformer t = gpt(12, 64, 12, 100);
+    struct parallel_model model = make(&t, 16, false);
+    struct rec_error err = {.text = ""};
+    assert_false(parallel_mix_check(&mix, &model, &err));
+    if (strcmp(err.text, text) != 0)
+        fail_msg("'%s' and not '%s'", err.text, text);
+    parallel_model_free(&model);
+}
+
+static void
+test_refused(void **state)
+{
+    struct parallel_mix mix = mix_of(8, 1, 1, 1, 1, 1);
+    (void)state;
+    refused(mix, "heads over tensor ranks: 8 does not divide 12; 6 and 12 do");
+    mix = mix_of(1, 1, 1, 2, 3, 1);
+    mix.global = 16;
+    refused(mix,
+            "samples of a step over replicas and microbatches: 6 does not divide 16; "
+            "4 and 8 do");
+    mix = mix_of(1, 16, 1, 1, 1, 16);
+    refused(mix, "16 stages and chunks for 12 layers: some would have none");
+    mix = mix_of(1, 1, 1, 2, 1, 1);
+    mix.ep = 2;
+    refused(mix, "expert parallelism 2, but no layer has experts");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory),  cmocka_unit_test(test_memory_of),
+        cmocka_unit_test(test_adds_up), cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_by_hand), cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
