@@ -73,6 +73,7 @@ reccheck --pass                                         redundant.rec
 reccheck --pass                                         elastic.rec
 roofline --batch 9                                      work.rec
 collective                                              collective.rec
+steptime                                                training.rec
 footprint -p fp16                                       graphs.rec
 footprint -p fp16 --largest-batch --memory 80GB        graphs.rec
 tracegen jobs --jobs 9 --interarrival exponential:2     graphs.rec
