@@ -19,6 +19,7 @@
 
 #include "rampipe/collective.h"
 #include "rampipe/device.h"
+#include "rampipe/net.h"
 #include "rampipe/parallel.h"
 
 REC_BEGIN_DECLS
@@ -120,11 +121,14 @@ double parallel_kept(const struct parallel_kind *kind, const struct parallel_mod
 unsigned parallel_held(const struct parallel_kind *kind, const struct parallel_mix *mix,
                        const struct parallel_model *model, double *dense,
                        double *experts);
-/** Memory of device r with `inflight` chunks in flight at most, of each of its chunks
- * equally many, and `gradient` bytes for the gradient of a parameter. */
+/** Bytes that a virtual stage keeps of a microbatch until its backward pass. */
+double parallel_stage_kept(const struct parallel_mix *mix,
+                           const struct parallel_model *model, uint32_t stage);
+/** Memory of device r without activations, with `gradient` bytes for the gradient of a
+ * parameter. */
 void parallel_memory_of(const struct parallel_mix *mix,
-                        const struct parallel_model *model, uint32_t r, double inflight,
-                        double gradient, struct parallel_memory *memory);
+                        const struct parallel_model *model, uint32_t r, double gradient,
+                        struct parallel_memory *memory);
 
 /* ---- the machine ------------------------------------------------------------- */
 
@@ -233,6 +237,12 @@ bool parallel_stacks_read_shipped(struct parallel_stacks *stacks,
                                   struct rec_error *err) REC_MUST_CHECK;
 void parallel_stacks_free(struct parallel_stacks *stacks);
 
+/** Writes the training record of a model, without a mix. REC_DATA: parallel training is
+ * not modelled for it, or the record has no keys for it; *err says why. */
+bool parallel_training_write(const struct input_transformer *t, const char *id,
+                             double sequence, struct rec_writer *writer,
+                             struct rec_error *err) REC_MUST_CHECK;
+
 /** What a question is answered from; borrowed. */
 struct parallel_tables {
     const struct parallel_stacks *stacks;
@@ -253,6 +263,37 @@ bool parallel_answer_record(const struct parallel_tables *tables,
                             const struct rec_reader *reader, const struct rec *rec,
                             struct rec_writer *writer, struct parallel_count *count,
                             struct rec_error *err) REC_MUST_CHECK;
+
+/** How a graph of a step is written. */
+struct parallel_graph {
+    const struct parallel_tables *tables;
+    struct net *net; /* the cluster; NULL: an island of all devices of the mix is made.
+                        Owned by the caller in any case */
+    uint64_t steps;  /* of the job */
+    bool written;    /* a training record has come */
+};
+
+/**
+ * Takes a training record, and writes the step that it asks for as a graph that is
+ * placed: the folded one, in which one tensor, context and data rank of each stage stands
+ * for all. For each device of the pipeline it has
+ *
+ *     ops FORWARD and BACKWARD   for each microbatch and virtual stage, in the strict
+ *                                order of the schedule, with the seconds of
+ *                                parallel_times; forward ops hold what backward needs
+ *                                until it ends
+ *     messages                   as ops on a lane of their own, or part of the passes if
+ *                                the stack is blocking
+ *     gradients, optimizer, weights    behind the last pass
+ *     state                      holds weights, gradients and the optimizer
+ *
+ * then its layout, job and alloc. Simulated, the step takes the seconds of
+ * parallel_step(), unless two messages of one kind leave a device at once. Other records
+ * are passed on. REC_NO: the question has no answer.
+ */
+bool parallel_graph_record(struct parallel_graph *graph, const struct rec_reader *reader,
+                           const struct rec *rec, struct rec_writer *writer,
+                           struct rec_error *err) REC_MUST_CHECK;
 
 REC_END_DECLS
 

@@ -346,6 +346,13 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("vocab", COUNT, "words")
     REC_KEY("seq", COUNT, "tokens of a sample")
     REC_KEY("mlp", TEXT, "gelu, relu2 (two products) or swiglu (three, the default)")
+    REC_KEY("norm", TEXT, "rms (the default) or layer (the default of gelu, relu2)")
+    REC_KEY("positions", COUNT, "learned positions; without it seq of gelu, else 0")
+    REC_KEY("bias", TEXT,
+          "products with a bias, with commas between, or none: qkv, projection, mlp; "
+          "without it all of gelu, else none")
+    REC_KEY("qk_norm", TEXT, "norms of queries and keys: none, head, heads")
+    REC_KEY("tied", COUNT, "1: the head has the embedding's weights; the default of gelu")
     REC_KEY("dropout", COUNT, "1: masks are kept; the default of gelu")
     REC_KEY("experts", COUNT, "of a mixture")
     REC_KEY("topk", COUNT, "experts that a token goes to")
@@ -357,6 +364,9 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("rope_dim", COUNT, "latent attention: width of what holds the position")
     REC_KEY("value_dim", COUNT, "width of a value; without it head_dim")
     REC_KEY("window", COUNT, "keys that a query of every other layer attends to")
+    REC_KEY("blocks", TEXT,
+          "layers that differ, as 3xd,58xe: 3 with a dense MLP, 58 with experts; d128 "
+          "attends to 128 keys")
     REC_KEY("tp", COUNT, "tensor parallel degree")
     REC_KEY("pp", COUNT, "pipeline stages")
     REC_KEY("vp", COUNT, "chunks of layers of each stage")

@@ -133,16 +133,24 @@ add_chunk(const struct parallel_mix *mix, const struct parallel_model *model,
     return kept;
 }
 
+double
+parallel_stage_kept(const struct parallel_mix *mix, const struct parallel_model *model,
+                    uint32_t stage)
+{
+    struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
+    double dense = 0, experts = 0, working = 0;
+    return add_chunk(mix, model, &chunk, &dense, &experts, &working);
+}
+
 void
 parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *model,
-                   uint32_t r, double inflight, double gradient,
-                   struct parallel_memory *memory)
+                   uint32_t r, double gradient, struct parallel_memory *memory)
 {
-    double dense = 0, experts = 0, working = 0, kept = 0, held, shards, spread;
+    double dense = 0, experts = 0, working = 0, held, shards, spread;
     for (uint32_t i = 0; i < mix->vp; i++) {
         struct parallel_chunk chunk =
             parallel_chunk_of(mix, model, parallel_stage(mix->schedule, mix->pp, r, i));
-        kept += add_chunk(mix, model, &chunk, &dense, &experts, &working);
+        add_chunk(mix, model, &chunk, &dense, &experts, &working);
     }
     held = dense + experts;
     shards = mix->shard > 0 ? mix->shard : (double)mix->dp * mix->cp;
@@ -154,7 +162,6 @@ parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *
         .gradients =
             gradient * (mix->zero >= 2 ? dense / shards + experts / spread : held),
         .optimizer = ADAM * (mix->zero >= 1 ? dense / shards + experts / spread : held),
-        .activations = kept / mix->vp * inflight,
         .working = working,
     };
     if (mix->lora > 0)

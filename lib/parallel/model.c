@@ -1,6 +1,6 @@
 /* A transformer as kinds of layers: the ops of one token of one layer, what is divided in
  * them, and what backward keeps. Sources stand in rampipe/parallel.h. */
-#include "rampipe/parallel.h"
+#include "private.h"
 
 #include <stdlib.h>
 
@@ -332,9 +332,9 @@ keys(const struct parallel_model *m, const struct parallel_kind *kind, double sh
     return w > 0 ? (w * w / 2 + (n - w) * w) / n : share * n;
 }
 
-/* Multiply-adds of the forward pass of a token through a layer. */
-static double
-kind_work(const struct parallel_model *m, const struct parallel_kind *kind, double share)
+double
+parallel_kind_work(const struct parallel_model *m, const struct parallel_kind *kind,
+                   double share)
 {
     double sum = 0;
     for (unsigned i = 0; i < kind->nops; i++) {
@@ -354,7 +354,7 @@ parallel_model_flops(const struct parallel_model *m, double samples, double atte
 {
     double layers = 0, tokens = samples * m->sequence;
     for (unsigned i = 0; i < m->t.layers; i++)
-        layers += kind_work(m, &m->kind[m->of[i]], attention);
-    return tokens *
-           (2 * (again ? 4 : 3) * layers + 6 * kind_work(m, &m->head, attention));
+        layers += parallel_kind_work(m, &m->kind[m->of[i]], attention);
+    return tokens * (2 * (again ? 4 : 3) * layers +
+                     6 * parallel_kind_work(m, &m->head, attention));
 }

@@ -12,6 +12,17 @@ extern const uint64_t parallel_shipped_size;
 bool parallel_fill_holes(const struct parallel_pipe *pipe, struct parallel_item *item,
                          struct rec_error *err);
 
+/* Multiply-adds of the forward pass of a token through a layer, of which attention counts
+ * this share of the square. */
+double parallel_kind_work(const struct parallel_model *m,
+                          const struct parallel_kind *kind, double share);
+
+/* The orders of all devices, parallel_items() each, one behind the other; the caller
+ * frees them. NULL: *err. */
+struct parallel_item *parallel_orders(const struct parallel_schedule *schedule,
+                                      const struct parallel_pipe *pipe,
+                                      struct rec_error *err) REC_MUST_CHECK;
+
 /* By how much tensor parallelism divides what an op does or keeps. */
 double parallel_divided(enum parallel_split split, const struct parallel_mix *mix);
 /* The same of its part for keys and values, of which a rank has at least one head. */
@@ -20,6 +31,29 @@ double parallel_divided_kv(const struct parallel_model *model,
 /* Tokens of a microbatch on a rank. */
 double parallel_tokens(const struct parallel_model *model,
                        const struct parallel_mix *mix);
+
+/* ---- questions (question.c) --------------------------------------------------- */
+
+/* What a training record asks. */
+struct parallel_question {
+    struct input_transformer t;
+    struct input_block *block; /* owned */
+    double sequence;
+    struct parallel_style style;
+    struct parallel_model model; /* owned */
+    struct parallel_mix mix;
+    struct parallel_machine machine;
+    char device[64];
+    bool like; /* the stack is one of like steps, not of this family */
+};
+
+/* REC_NO: the record is right, but the tables or the model do not cover it. Free *q in
+ * any case. */
+bool parallel_question_read(struct parallel_question *q,
+                            const struct parallel_tables *tables,
+                            const struct rec_reader *reader, const struct rec *rec,
+                            struct rec_error *err) REC_MUST_CHECK;
+void parallel_question_free(struct parallel_question *q);
 
 /* ---- kernels (kernels.c) --------------------------------------------------- */
 

@@ -6,18 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct question {
-    struct input_transformer t;
-    struct input_block *block; /* owned */
-    double sequence;
-    struct parallel_style style;
-    struct parallel_mix mix;
-    struct parallel_machine machine;
-    char device[64];
-    bool like; /* the stack is one of like steps, not of this family */
-    uint64_t gpus, node;
-};
-
 /* ---- reading ----------------------------------------------------------------- */
 
 struct field {
@@ -113,14 +101,41 @@ overlap(struct field *f)
     return sum;
 }
 
-static void
-read_model(struct field *f, struct question *q)
+/* Bits of the words that the value lists; `without` of a record without the key. */
+static unsigned
+words(struct field *f, const char *key, const char *const *list, unsigned without)
 {
+    struct rec_str value, part;
+    unsigned sum = 0;
+    if (!f->ok || !rec_find_key(f->rec, key, &value))
+        return without;
+    while (f->ok && rec_str_split(&value, ',', &part)) {
+        unsigned i = 0;
+        while (list[i] && !rec_str_is(part, list[i]))
+            i++;
+        if (!list[i] && !rec_str_is(part, "none"))
+            f->ok = rec_reader_fail(f->reader, f->err, "%s has an unknown word '%.*s'",
+                                    key, (int)(part.len < 60 ? part.len : 60), part.ptr);
+        sum |= list[i] ? 1U << i : 0;
+    }
+    return sum;
+}
+
+static void
+read_model(struct field *f, struct parallel_question *q)
+{
+    static const char *const biases[] = {"qkv", "projection", "mlp", NULL};
+    static const char *const norms[] = {"rms", "layer", NULL};
+    static const char *const qk_norms[] = {"none", "head", "heads", NULL};
     static const char *const mlps[] = {"swiglu", "gelu", "relu2", NULL};
     static const char *const attentions[] = {"fused", "unfused", NULL};
     unsigned mlp = word(f, "mlp", mlps);
     struct input_transformer *t = &q->t;
+    struct rec_str value;
     bool gelu = mlp == 1;
+    unsigned bias = words(f, "bias", biases, gelu ? 7 : 0);
+    bool rms =
+        rec_find_key(f->rec, "norm", &value) ? word(f, "norm", norms) == 0 : mlp == 0;
     *t = (struct input_transformer){
         .layers = needed(f, "layers"),
         .width = needed(f, "hidden"),
@@ -139,12 +154,13 @@ read_model(struct field *f, struct question *q)
         .norm_before = true,
         .norm_final = true,
         .head = true,
-        .rms = mlp == 0,
+        .rms = rms,
         .gated = mlp == 0,
-        .attention_bias = gelu,
-        .output_bias = gelu,
-        .mlp_bias = gelu,
-        .tied = gelu,
+        .qk_norm = (enum input_qk_norm)word(f, "qk_norm", qk_norms),
+        .attention_bias = bias & 1,
+        .output_bias = bias & 2,
+        .mlp_bias = bias & 4,
+        .tied = count(f, "tied", gelu) > 0,
         .activation = gelu       ? INPUT_GELU
                       : mlp == 0 ? INPUT_SILU
                                  : INPUT_RELU,
@@ -152,7 +168,7 @@ read_model(struct field *f, struct question *q)
     t->kv_heads = count(f, "kv", t->heads);
     t->head_width = count(f, "head_dim", t->heads ? t->width / t->heads : 0);
     q->sequence = needed(f, "seq");
-    t->positions = gelu ? (unsigned)q->sequence : 0;
+    t->positions = count(f, "positions", gelu ? (uint32_t)q->sequence : 0);
     q->style.unfused = word(f, "attention", attentions) == 1;
     q->style.no_dropout = count(f, "dropout", gelu) == 0;
     if (f->ok && t->experts > 0 && (t->experts_used == 0 || t->expert_inner == 0))
@@ -161,12 +177,36 @@ read_model(struct field *f, struct question *q)
         f->ok = rec_reader_fail(f->reader, f->err, "kv must be at least 1");
 }
 
+/* 3xd,58xe128: how many, dense or with experts, and a window. */
+static bool
+parse_blocks(struct rec_str text, struct input_block *block, uint32_t layers)
+{
+    struct rec_str part;
+    uint32_t n = 0;
+    while (rec_str_split(&text, ',', &part)) {
+        char word[40], kind, end;
+        unsigned times, window = 0;
+        int found;
+        snprintf(word, sizeof word, "%.*s", (int)(part.len < 39 ? part.len : 39),
+                 part.ptr);
+        found = sscanf(word, "%9ux%c%9u%c", &times, &kind, &window, &end);
+        if ((found != 2 && found != 3) || (kind != 'd' && kind != 'e') ||
+            times > layers - n)
+            return false;
+        for (; times > 0; times--, n++)
+            block[n] = (struct input_block){.mixture = kind == 'e', .window = window};
+    }
+    return n == layers;
+}
+
 /* Layers that are not all alike. */
 static void
-read_blocks(struct field *f, struct question *q)
+read_blocks(struct field *f, struct parallel_question *q)
 {
+    struct rec_str text;
+    bool listed = rec_find_key(f->rec, "blocks", &text);
     uint32_t dense = count(f, "dense_layers", 0), window = count(f, "window", 0);
-    if (!f->ok || (dense == 0 && window == 0))
+    if (!f->ok || (dense == 0 && window == 0 && !listed))
         return;
     q->block = calloc(q->t.layers, sizeof *q->block);
     if (!q->block) {
@@ -177,11 +217,15 @@ read_blocks(struct field *f, struct question *q)
         q->block[i].mixture = q->t.experts > 0 && i >= dense;
         q->block[i].window = i % 2 == 0 ? window : 0;
     }
+    if (listed && !parse_blocks(text, q->block, q->t.layers))
+        f->ok = rec_reader_fail(
+            f->reader, f->err, "blocks must list %u layers as 3xd,58xe128, got '%.*s'",
+            q->t.layers, (int)(text.len < 60 ? text.len : 60), text.ptr);
     q->t.block = q->block;
 }
 
 static void
-read_mix(struct field *f, struct question *q)
+read_mix(struct field *f, struct parallel_question *q)
 {
     static const char *const again[] = {"none", "selective", "op-selective", "full",
                                         NULL};
@@ -193,6 +237,7 @@ read_mix(struct field *f, struct question *q)
     static const char *const graphs[] = {"none", "layer", "iteration", NULL};
     static const char *const gathers[] = {"bf16", "fp8", NULL};
     unsigned precision = word(f, "precision", precisions);
+    uint32_t gpus;
     struct rec_str schedule;
     struct parallel_mix *mix = &q->mix;
     char name[40];
@@ -229,11 +274,101 @@ read_mix(struct field *f, struct question *q)
         f->ok = rec_reader_fail(f->reader, f->err, "there is no schedule '%s'", name);
     if (f->ok && (mix->zero > 3 || mix->etp == 0))
         f->ok = rec_reader_fail(f->reader, f->err, "zero must be 0 to 3, etp at least 1");
-    q->gpus = count(f, "gpus", (uint32_t)parallel_ranks(mix));
-    if (f->ok && q->gpus != parallel_ranks(mix))
-        f->ok = rec_reader_fail(
-            f->reader, f->err, "tp x pp x cp x dp is %llu, but gpus=%llu",
-            (unsigned long long)parallel_ranks(mix), (unsigned long long)q->gpus);
+    gpus = count(f, "gpus", 0);
+    if (f->ok && !rec_find_key(f->rec, "dp", &schedule) && gpus > 0)
+        mix->dp = gpus / (mix->tp * mix->pp * mix->cp);
+    if (f->ok && gpus > 0 && gpus != parallel_ranks(mix))
+        f->ok =
+            rec_reader_fail(f->reader, f->err, "tp x pp x cp x dp is %llu, but gpus=%u",
+                            (unsigned long long)parallel_ranks(mix), gpus);
+}
+
+/* ---- writing a model ----------------------------------------------------------- */
+
+/* Writes the layers of a model as a list, if they are not all alike. */
+static void
+write_blocks(struct rec_writer *writer, const struct input_transformer *t)
+{
+    const struct input_block *b = t->block;
+    const char *key = "\tblocks=";
+    bool alike = true;
+    for (unsigned i = 0; b && i < t->layers; i++)
+        alike = alike && b[i].mixture == (t->experts > 0) && b[i].window == 0;
+    if (alike)
+        return;
+    for (unsigned i = 0, n; b && i < t->layers; i += n) {
+        char text[40];
+        for (n = 1; i + n < t->layers && b[i + n].mixture == b[i].mixture &&
+                    b[i + n].window == b[i].window;
+             n++)
+            continue;
+        snprintf(text, sizeof text, "%s%ux%c", i ? "," : key, n,
+                 b[i].mixture ? 'e' : 'd');
+        rec_put_bytes(writer, text, strlen(text));
+        if (b[i].window > 0) {
+            snprintf(text, sizeof text, "%u", b[i].window);
+            rec_put_bytes(writer, text, strlen(text));
+        }
+    }
+}
+
+static void
+write_count(struct rec_writer *writer, const char *key, double value)
+{
+    if (value > 0)
+        rec_num_key(writer, key, value);
+}
+
+bool
+parallel_training_write(const struct input_transformer *t, const char *id,
+                        double sequence, struct rec_writer *writer, struct rec_error *err)
+{
+    static const char *const qk_norms[] = {"none", "head", "heads"};
+    const struct parallel_style style = {.no_dropout = true};
+    struct parallel_model model;
+    char bias[40];
+    if (!parallel_model_make(t, sequence, &style, &model, err))
+        return false;
+    parallel_model_free(&model);
+    if (t->norm_inside || t->norm_behind || t->norm_embedding || !t->norm_before ||
+        !t->norm_final || t->sinks || t->router_bias || t->shared_gate)
+        return rec_fail(err, REC_DATA,
+                        "the model has norms, sinks, biases or gates that a training "
+                        "record has no keys for");
+    snprintf(bias, sizeof bias, "%s%s%s", t->attention_bias ? ",qkv" : "",
+             t->output_bias ? ",projection" : "", t->mlp_bias ? ",mlp" : "");
+    rec_begin(writer, "training");
+    rec_text_field(writer, id);
+    write_count(writer, "layers", t->layers);
+    write_count(writer, "hidden", t->width);
+    write_count(writer, "ffn", t->inner);
+    write_count(writer, "heads", t->heads);
+    write_count(writer, "kv", t->kv_heads);
+    write_count(writer, "head_dim", t->head_width);
+    write_count(writer, "vocab", t->words);
+    write_count(writer, "seq", sequence);
+    rec_text_key(writer, "mlp", t->gated ? "swiglu" : "gelu");
+    rec_text_key(writer, "norm", t->rms ? "rms" : "layer");
+    rec_num_key(writer, "positions", t->positions);
+    rec_text_key(writer, "bias", bias[0] ? bias + 1 : "none");
+    if (t->qk_norm != INPUT_QK_NONE)
+        rec_text_key(writer, "qk_norm", qk_norms[t->qk_norm]);
+    rec_num_key(writer, "tied", t->tied);
+    rec_num_key(writer, "dropout", 0);
+    write_count(writer, "experts", t->experts);
+    write_count(writer, "topk", t->experts > 0 ? t->experts_used : 0);
+    write_count(writer, "expert_ffn",
+                t->experts == 0   ? 0
+                : t->expert_inner ? t->expert_inner
+                                  : t->inner);
+    write_count(writer, "shared_ffn", t->shared_inner);
+    write_count(writer, "q_rank", t->q_rank);
+    write_count(writer, "kv_rank", t->kv_rank);
+    write_count(writer, "rope_dim", t->rope_width);
+    write_count(writer, "value_dim", t->value_width);
+    write_blocks(writer, t);
+    rec_end(writer);
+    return true;
 }
 
 /* ---- the machine ------------------------------------------------------------- */
@@ -242,7 +377,7 @@ static const char *const precision_names[] = {"bf16", "fp8", "fp4"};
 
 static const struct parallel_stack *
 find_stack(const struct field *f, const struct parallel_stacks *stacks,
-           struct question *q)
+           struct parallel_question *q)
 {
     struct rec_str wanted, family, release, device = rec_str(q->device);
     struct rec_str precision = rec_str(precision_names[q->mix.precision]);
@@ -279,7 +414,8 @@ find_fabric(const struct collective_table *table, const char *device)
 }
 
 static bool
-make_machine(struct field *f, const struct parallel_tables *tables, struct question *q)
+make_machine(struct field *f, const struct parallel_tables *tables,
+             struct parallel_question *q)
 {
     /* A message over adapters; measured between nodes of H100: 10 to 20 us. */
     static const double latency = 2e-5;
@@ -363,7 +499,7 @@ write_question(const struct rec_reader *reader, const struct rec *rec,
 }
 
 static void
-write_answer(struct rec_writer *writer, const struct question *q,
+write_answer(struct rec_writer *writer, const struct parallel_question *q,
              const struct parallel_step *step)
 {
     const struct parallel_parts *p = &step->parts;
@@ -404,23 +540,33 @@ write_answer(struct rec_writer *writer, const struct question *q,
         rec_num_key(writer, "error", stack->error);
 }
 
-static bool
-predict(const struct parallel_tables *tables, struct field *f, struct question *q,
-        struct parallel_step *step)
+bool
+parallel_question_read(struct parallel_question *q, const struct parallel_tables *tables,
+                       const struct rec_reader *reader, const struct rec *rec,
+                       struct rec_error *err)
 {
-    struct parallel_model model = {.nkinds = 0};
+    struct field f = {reader, rec, err, true};
     bool ok;
-    read_model(f, q);
-    read_mix(f, q);
-    read_blocks(f, q);
-    if (!f->ok || !make_machine(f, tables, q))
+    *q = (struct parallel_question){.like = false};
+    if (!rec_check(reader, rec, err))
         return false;
-    ok = parallel_model_make(&q->t, q->sequence, &q->style, &model, f->err) &&
-         parallel_step(&model, &q->mix, &q->machine, step, f->err);
-    if (!ok && f->err->code == REC_DATA)
-        f->err->code = REC_NO; /* the record is well formed */
-    parallel_model_free(&model);
+    read_model(&f, q);
+    read_mix(&f, q);
+    read_blocks(&f, q);
+    if (!f.ok || !make_machine(&f, tables, q))
+        return false;
+    ok = parallel_model_make(&q->t, q->sequence, &q->style, &q->model, err) &&
+         parallel_mix_check(&q->mix, &q->model, err);
+    if (!ok && err->code == REC_DATA)
+        err->code = REC_NO; /* the record is well formed */
     return ok;
+}
+
+void
+parallel_question_free(struct parallel_question *q)
+{
+    parallel_model_free(&q->model);
+    free(q->block);
 }
 
 bool
@@ -429,17 +575,18 @@ parallel_answer_record(const struct parallel_tables *tables,
                        struct rec_writer *writer, struct parallel_count *count,
                        struct rec_error *err)
 {
-    struct field f = {reader, rec, err, true};
-    struct question q = {.like = false};
+    struct parallel_question q;
     struct parallel_step step;
     bool found, ok;
     if (rec->type != REC_TRAINING) {
         rec_put_line(writer, rec->line);
         return true;
     }
-    if (!rec_check(reader, rec, err))
-        return false;
-    found = predict(tables, &f, &q, &step);
+    found = parallel_question_read(&q, tables, reader, rec, err);
+    if (found && !parallel_step(&q.model, &q.mix, &q.machine, &step, err)) {
+        found = false; /* its schedule has no order for these numbers */
+        err->code = err->code == REC_DATA ? REC_NO : err->code;
+    }
     ok = found || err->code == REC_NO;
     if (ok && write_question(reader, rec, writer, err)) {
         count->asked++;
@@ -453,6 +600,6 @@ parallel_answer_record(const struct parallel_tables *tables,
         rec_end(writer);
     } else
         ok = false;
-    free(q.block);
+    parallel_question_free(&q);
     return ok;
 }

@@ -1,6 +1,7 @@
 /* The orders in which devices of a pipeline run their passes. Each kind is a row. */
 #include "private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 uint32_t
@@ -175,4 +176,21 @@ parallel_schedule_find(const char *name)
         if (strcmp(parallel_schedules[i]->name, name) == 0)
             return parallel_schedules[i];
     return NULL;
+}
+
+struct parallel_item *
+parallel_orders(const struct parallel_schedule *schedule,
+                const struct parallel_pipe *pipe, struct rec_error *err)
+{
+    struct parallel_item *item = NULL;
+    if (schedule->check && !schedule->check(pipe, err))
+        return NULL;
+    item = calloc(parallel_items(schedule, pipe) * pipe->stages, sizeof *item);
+    if (!item)
+        rec_fail_memory(err);
+    else if (!schedule->order(pipe, item, err)) {
+        free(item);
+        item = NULL;
+    }
+    return item;
 }

@@ -318,8 +318,40 @@ parallel_times_free(struct parallel_times *times)
 
 struct running {
     double *forward, *backward;
+    double *kept; /* of each device: the most that activations take */
     struct parallel_run run;
 };
+
+/* What activations take at their peak: a pass forward keeps some, until backward, or the
+ * gradient of weights, has read it. */
+static bool
+find_kept(const struct question *q, const struct parallel_pipe *pipe, double *kept,
+          struct rec_error *err)
+{
+    const struct parallel_schedule *schedule = q->mix->schedule;
+    size_t n = parallel_items(schedule, pipe);
+    uint8_t release = schedule->split ? PARALLEL_WEIGHT : PARALLEL_BACKWARD;
+    struct parallel_item *item = parallel_orders(schedule, pipe, err);
+    double *chunk = calloc(pipe->chunks, sizeof *chunk);
+    bool ok = item && (chunk || rec_fail_memory(err));
+    for (uint32_t r = 0; ok && r < pipe->stages; r++) {
+        double now = 0;
+        for (uint32_t i = 0; i < pipe->chunks; i++)
+            chunk[i] = parallel_stage_kept(q->mix, q->model,
+                                           parallel_stage(schedule, pipe->stages, r, i));
+        for (size_t i = 0; i < n; i++) {
+            const struct parallel_item *it = &item[r * n + i];
+            if (it->pass == PARALLEL_FORWARD)
+                now += chunk[it->chunk];
+            kept[r] = now > kept[r] ? now : kept[r];
+            if (it->pass == release)
+                now -= chunk[it->chunk];
+        }
+    }
+    free(item);
+    free(chunk);
+    return ok;
+}
 
 static bool
 run_pipeline(const struct question *q, const struct parallel_times *times,
@@ -335,9 +367,9 @@ run_pipeline(const struct question *q, const struct parallel_times *times,
     uint32_t n = pipe.stages * pipe.chunks;
     on->forward = calloc(n, sizeof *on->forward);
     on->backward = calloc(n, sizeof *on->backward);
-    on->run.inflight = calloc(pipe.stages, sizeof *on->run.inflight);
+    on->kept = calloc(pipe.stages, sizeof *on->kept);
     on->run.last = calloc(pipe.stages, sizeof *on->run.last);
-    if (!on->forward || !on->backward || !on->run.inflight || !on->run.last)
+    if (!on->forward || !on->backward || !on->kept || !on->run.last)
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < n; i++) {
         on->forward[i] = parallel_parts_sum(&times->stage[i].forward);
@@ -349,7 +381,7 @@ run_pipeline(const struct question *q, const struct parallel_times *times,
     }
     pipe.forward = on->forward;
     pipe.backward = on->backward;
-    return (!q->mix->schedule->check || q->mix->schedule->check(&pipe, err)) &&
+    return find_kept(q, &pipe, on->kept, err) &&
            parallel_run(q->mix->schedule, &pipe, &on->run, err);
 }
 
@@ -385,8 +417,8 @@ sum_up(const struct question *q, const struct parallel_times *times,
             step->seconds = end;
             explain(q, times, on, r, step);
         }
-        parallel_memory_of(q->mix, q->model, r, on->run.inflight[r],
-                           q->machine->stack->gradient, &memory);
+        parallel_memory_of(q->mix, q->model, r, q->machine->stack->gradient, &memory);
+        memory.activations = on->kept[r];
         if (r == 0 || parallel_memory_sum(&memory) > parallel_memory_sum(&step->memory))
             step->memory = memory;
     }
@@ -412,7 +444,7 @@ parallel_step(const struct parallel_model *model, const struct parallel_mix *mix
     parallel_times_free(&times);
     free(on.forward);
     free(on.backward);
-    free(on.run.inflight);
+    free(on.kept);
     free(on.run.last);
     return ok;
 }
