@@ -6,6 +6,7 @@
 
 #include "device_options.h"
 #include "rampipe/input.h"
+#include "rampipe/parallel_step.h"
 
 #include <math.h>
 
@@ -247,6 +248,30 @@ build(struct cli *cli, const struct pdgen_args *args, double bytes, struct confi
                                &cli->err);
 }
 
+/* Writes the training record of a transformer. */
+static bool
+write_shapes(struct cli *cli, const struct pdgen_args *args)
+{
+    struct config config = {0};
+    const struct input_network_spec *spec = &config.spec;
+    uint64_t sequence;
+    bool ok = args->transformer_given
+                  ? read_transformer(cli, args->transformer_arg, &config)
+                  : find_spec(cli, &spec);
+    if (ok && (!spec->transformer || takes_images(spec)))
+        return cli_usage(cli, "--shapes is for transformers of text, '%s' is none",
+                         spec->name);
+    sequence = ok ? (uint64_t)spec->sequence : 0;
+    ok = ok &&
+         (!args->sequence_given || cli_count(cli, "sequence", args->sequence_arg, 1,
+                                             (uint64_t)spec->sequence, &sequence)) &&
+         cli_open_writer(cli, true) &&
+         parallel_training_write(spec->transformer, spec->name, (double)sequence,
+                                 cli->writer, &cli->err);
+    input_transformer_free(&config.transformer);
+    return ok;
+}
+
 static bool
 run(struct cli *cli, const struct pdgen_args *args)
 {
@@ -262,6 +287,11 @@ run(struct cli *cli, const struct pdgen_args *args)
         return cli_usage(cli, "--list takes no ARCHITECTURE, got '%s'", cli->files[0]);
     if (args->no_job_given && !args->graph_given)
         return cli_usage(cli, "--no-job is for --graph: a profile has no job");
+    if (args->shapes_given)
+        return args->graph_given || args->list_given
+                   ? cli_usage(cli, "--shapes and --%s exclude each other",
+                               args->graph_given ? "graph" : "list")
+                   : write_shapes(cli, args);
     ok = device_options_read(cli, &options, &table, &roofline);
     if (args->list_given)
         ok = ok && cli_open_writer(cli, false) && list(cli, &table);

@@ -43,6 +43,7 @@ setup_file() {
     pdgen --graph --batch 3 alexnet >work.rec
     printf 'collective\tc%s\th100-sxm\tall-reduce\t%s\t1\t1048576\n' 1 8 2 4 >collective.rec
     printf 'training\tt%s\tdevice=h100-80\tlayers=4\thidden=1024\tffn=4096\theads=8\tvocab=32000\tseq=1024\ttp=%s\tdp=2\tmbs=1\tgbs=8\n' 1 1 2 2 3 4 >training.rec
+    head -n 1 training.rec >one.rec
     printf '0,add,n1\n0,add,n2\n1500.5,remove,n2\n1500.5,add,"n3"\n90000,remove,n1\n' >events.csv
 }
 

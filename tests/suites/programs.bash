@@ -50,6 +50,7 @@ A
     printf 'collective\tc%s\th100-sxm\tall-reduce\t%s\t1\t1048576\n' 1 8 2 4 | cat <(printf '#rampipe\t1\n') - \
         <(echo '#end') >collective.rec
     printf 'training\tt%s\tdevice=h100-80\tlayers=4\thidden=1024\tffn=4096\theads=8\tvocab=32000\tseq=1024\ttp=%s\tdp=2\tmbs=1\tgbs=8\n' 1 1 2 2 3 4 | cat <(printf '#rampipe\t1\n') - <(echo '#end') >training.rec
+    grep -v 'training.t[^1]' training.rec >step.rec
     cat >programs <<T
 pd2graph	profile.txt
 partition	graph.rec
@@ -88,7 +89,8 @@ runtasks	tasks.rec	--brief -j1
 pdgen	vgg16
 roofline	work.rec	--batch=8
 collective	collective.rec
-steptime	training.rec
+steptime	training.rec	--overlap=dp
+parallel	step.rec	--micro-batch=2
 footprint	nojob.rec	--precision=fp16
 footprint	nojob.rec	--precision=fp16 --largest-batch --memory=80GB
 tracegen jobs	nojob.rec

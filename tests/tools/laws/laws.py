@@ -74,6 +74,8 @@ reccheck --pass                                         elastic.rec
 roofline --batch 9                                      work.rec
 collective                                              collective.rec
 steptime                                                training.rec
+steptime --overlap tp                                   training.rec
+parallel --pp 2                                         one.rec
 footprint -p fp16                                       graphs.rec
 footprint -p fp16 --largest-batch --memory 80GB        graphs.rec
 tracegen jobs --jobs 9 --interarrival exponential:2     graphs.rec

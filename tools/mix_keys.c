@@ -1,0 +1,167 @@
+/* Reads the options that tools/mix_keys.ggo gives to several tools. */
+#include "mix_keys.h"
+#include "net_option.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- tables ---------------------------------------------------------------- */
+
+static bool
+read_stacks(struct cli *cli, const char *path, struct parallel_stacks *stacks)
+{
+    struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &cli->err);
+    bool ok = reader && parallel_stacks_read(stacks, reader, &cli->err);
+    rec_reader_close(reader);
+    return ok;
+}
+
+static bool
+read_devices(struct cli *cli, const char *path, struct device_table *devices)
+{
+    struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &cli->err);
+    bool ok = reader && device_table_read(devices, reader, &cli->err);
+    rec_reader_close(reader);
+    return ok;
+}
+
+/* Bandwidth from one server to another: what a message of twice the size takes longer. */
+static bool
+find_bandwidth(const struct net *net, uint32_t to, double *bandwidth,
+               struct rec_error *err)
+{
+    const uint32_t server[] = {0, to};
+    struct net_exchange e[2];
+    double seconds[2];
+    for (int i = 0; i < 2; i++)
+        e[i] = (struct net_exchange){.kind = GRAPH_SEND,
+                                     .server = server,
+                                     .n = 2,
+                                     .bytes = 1e9 * (i + 1),
+                                     .flow = 1e9 * (i + 1)};
+    if (!net_alone(net, e, 2, seconds, err))
+        return false;
+    *bandwidth = 1e9 / (seconds[1] - seconds[0]);
+    return true;
+}
+
+/* A node is the smallest set of servers above one, and what lies beside it is reached
+ * over adapters. */
+static bool
+read_cluster(struct cli *cli, const char *text, struct mix_tables *tables)
+{
+    const struct net_level *level;
+    uint32_t node;
+    double nic;
+    size_t n;
+    if (!(tables->net = net_option(cli, "cluster", text)))
+        return false;
+    n = net_levels(tables->net, &level);
+    node = n > 1 ? level[n - 2].servers : 1;
+    snprintf(tables->node, sizeof tables->node, "%u", node);
+    if (node >= net_servers(tables->net))
+        return true;
+    if (!find_bandwidth(tables->net, node, &nic, &cli->err))
+        return false;
+    rec_format_num(tables->nic, nic);
+    return true;
+}
+
+bool
+mix_tables_read(struct cli *cli, const struct mix_options *options, bool alone,
+                struct mix_tables *tables)
+{
+    if (alone && !options->stacks)
+        return cli_usage(cli, "--alone needs --stacks");
+    return device_table_read_shipped(&tables->devices, &cli->err) &&
+           collective_table_read_shipped(&tables->collectives, &cli->err) &&
+           (alone || parallel_stacks_read_shipped(&tables->stacks, &cli->err)) &&
+           (!options->stacks || read_stacks(cli, options->stacks, &tables->stacks)) &&
+           (!options->devices || read_devices(cli, options->devices, &tables->devices)) &&
+           (!options->cluster || read_cluster(cli, options->cluster, tables));
+}
+
+void
+mix_tables_free(struct mix_tables *tables)
+{
+    parallel_stacks_free(&tables->stacks);
+    device_table_free(&tables->devices);
+    collective_table_free(&tables->collectives);
+    net_free(tables->net);
+}
+
+/* ---- keys -------------------------------------------------------------------- */
+
+static void
+add_key(FILE *out, const char *key, const char *value)
+{
+    fprintf(out, "\t%s=", key);
+    for (const char *c = value; *c; c++)
+        fputc((unsigned char)*c < ' ' ? ' ' : *c, out);
+}
+
+static const char *
+given(const struct mix_options *options, struct rec_str key)
+{
+    for (const struct mix_key *k = options->key; k->key; k++)
+        if (k->value && rec_str_is(key, k->key))
+            return k->value;
+    return NULL;
+}
+
+bool
+mix_options_any(const struct mix_options *options)
+{
+    for (const struct mix_key *k = options->key; k->key; k++)
+        if (k->value)
+            return true;
+    return options->cluster != NULL;
+}
+
+static bool
+write_line(struct cli *cli, const struct mix_options *options,
+           const struct mix_tables *tables, const struct rec *rec, char **line)
+{
+    struct rec_text text;
+    struct rec_str key, value;
+    bool node = false, nic = false;
+    size_t at = 0;
+    int status;
+    if (!rec_text_open(&text, &cli->err))
+        return false;
+    fprintf(text.out, "training\t%.*s", (int)rec->field[1].len, rec->field[1].ptr);
+    while ((status = rec_next_key(cli->reader, rec, &at, &key, &value, &cli->err)) > 0) {
+        node = node || rec_str_is(key, "node");
+        nic = nic || rec_str_is(key, "nic");
+        if (!given(options, key))
+            fprintf(text.out, "\t%.*s=%.*s", (int)key.len, key.ptr, (int)value.len,
+                    value.ptr);
+    }
+    for (const struct mix_key *k = options->key; k->key; k++)
+        if (k->value)
+            add_key(text.out, k->key, k->value);
+    if (!node && tables->node[0])
+        add_key(text.out, "node", tables->node);
+    if (!nic && tables->nic[0])
+        add_key(text.out, "nic", tables->nic);
+    fputc('\n', text.out);
+    *line = rec_text_close(&text, &cli->err);
+    return *line && status == 0;
+}
+
+struct rec_reader *
+mix_keys_apply(struct cli *cli, const struct mix_options *options,
+               const struct mix_tables *tables, struct rec *rec, char **line)
+{
+    struct rec_reader *reader;
+    *line = NULL;
+    if (!rec_check(cli->reader, rec, &cli->err) ||
+        !write_line(cli, options, tables, rec, line))
+        return NULL;
+    reader = rec_reader_open_text("the training record", rec_str(*line), &cli->err);
+    if (reader && rec_next(reader, rec, &cli->err) > 0)
+        return reader;
+    rec_reader_close(reader);
+    return NULL;
+}
