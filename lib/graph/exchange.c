@@ -10,10 +10,17 @@
 
 #include <stdlib.h>
 
+/* The slot of an op, and the groups of its unit that are exchanges: of the deps that leave
+ * it and of those that enter it, without sync deps. Groups count from 1; 0: none. */
+struct spot {
+    uint32_t slot, leaves, enters;
+};
+
 /* One pass over the deps of a placed graph. */
 struct pass {
     const struct graph *graph;
     const uint32_t *slot; /* per op */
+    struct spot *spot;    /* per op */
     enum graph_sync sync;
     enum graph_same same;
     struct graph_exchanges *made;
@@ -232,21 +239,13 @@ take_deps(struct pass *p, uint32_t number)
         p->made->of_dep[p->dep[i]] = number;
 }
 
-/* The same for the deps that leave or enter the parts of a unit. */
+/* The deps that leave or enter the parts of a unit are those of the exchange. */
 static void
-take_rows(struct pass *p, const struct graph_unit *unit, bool leaving, uint32_t number)
+take_parts(struct pass *p, const struct graph_unit *unit, bool leaving, uint32_t number)
 {
-    const struct graph *graph = p->graph;
-    uint32_t deps = (leaving ? unit->out : unit->in).deps; /* without sync deps */
-    const uint32_t *start = leaving ? graph->out_start : graph->in_start;
-    const uint32_t *list = leaving ? graph->out : graph->in;
-    for (uint32_t j = 0; j < unit->parts && number != GRAPH_NONE; j++) {
-        uint32_t op = graph->member[unit->first + j];
-        bool all = start[op + 1] - start[op] == deps;
-        for (uint32_t i = start[op]; i < start[op + 1]; i++)
-            if (all || !graph->dep[list[i]].sync)
-                p->made->of_dep[list[i]] = number;
-    }
+    const uint32_t *part = p->graph->member + unit->first;
+    for (uint32_t j = 0; j < unit->parts; j++)
+        *(leaving ? &p->spot[part[j]].leaves : &p->spot[part[j]].enters) = number + 1;
 }
 
 static bool
@@ -260,10 +259,8 @@ set_collective(struct pass *p, const struct graph_unit *unit, bool leaving,
                 : collect(p, unit, leaving, false, &group, err)) ||
         !add_group(p, &group, GRAPH_COLLECTIVE, is_collective(p, &group), &number, err))
         return false;
-    if (alike)
-        take_rows(p, unit, leaving, number);
-    else
-        take_deps(p, number);
+    if (number != GRAPH_NONE)
+        take_parts(p, unit, leaving, number);
     return true;
 }
 
@@ -356,26 +353,36 @@ add_message(struct pass *p, uint32_t from, uint32_t to, double bytes, uint32_t *
     return true;
 }
 
-/* All other deps are messages. Deps that are no flows have no exchange, also if they are
- * part of a group. */
-static bool
-set_others(struct pass *p, struct rec_error *err)
+/* The exchange of a dep: its group, which of two is the later one; the pair that it is in;
+ * or else a message. */
+static inline bool
+set_dep(struct pass *p, const struct graph_dep *dep, uint32_t *last, uint32_t *number,
+        struct rec_error *err)
 {
-    const uint32_t *slot = p->slot;
+    const struct spot *from = &p->spot[dep->src], *to = &p->spot[dep->dst];
+    uint32_t group = from->leaves > to->enters ? from->leaves : to->enters;
+    if (!dep->sync && group > 0)
+        *number = group - 1;
+    return *number != GRAPH_NONE ||
+           add_message(p, from->slot, to->slot, dep->bytes, last, number, err);
+}
+
+/* Deps that are no flows have no exchange, also if they are part of a group. */
+static bool
+set_deps(struct pass *p, struct rec_error *err)
+{
     uint32_t last = GRAPH_NONE, *of_dep = p->made->of_dep;
     uint64_t flows = 0;
     double sum = 0;
     for (size_t d = 0; d < p->graph->ndeps; d++) {
         const struct graph_dep *dep = &p->graph->dep[d];
-        uint32_t from = slot[dep->src], to = slot[dep->dst];
-        if (from == to || dep->bytes == 0) {
+        if (p->spot[dep->src].slot == p->spot[dep->dst].slot || dep->bytes == 0) {
             of_dep[d] = GRAPH_NONE;
             continue;
         }
         flows++;
         sum += dep->bytes;
-        if (of_dep[d] == GRAPH_NONE &&
-            !add_message(p, from, to, dep->bytes, &last, &of_dep[d], err))
+        if (!set_dep(p, dep, &last, &of_dep[d], err))
             return false;
     }
     p->made->flows = flows;
@@ -443,19 +450,23 @@ graph_exchanges_make(const struct graph *graph, const uint32_t *slot, uint32_t n
     p.balance = calloc((size_t)nslots + 1, sizeof *p.balance);
     p.seen = calloc((size_t)nslots + 1, sizeof *p.seen);
     p.here = calloc((size_t)nslots + 1, sizeof *p.here);
+    p.spot = calloc(graph->nops + 1, sizeof *p.spot);
     p.known = nknown ? malloc(nknown * sizeof *p.known) : NULL;
     ok = (made->of_dep && (made->of_coll || !graph->ncolls) && p.balance && p.seen &&
-          p.here && (p.known || !nknown)) ||
+          p.here && p.spot && (p.known || !nknown)) ||
          rec_fail_memory(err);
     if (ok) {
         memset(made->of_dep, 0xff, graph->ndeps * sizeof *made->of_dep);
+        for (size_t i = 0; i < graph->nops; i++)
+            p.spot[i].slot = slot[i];
         if (p.known)
             memset(p.known, 0xff, nknown * sizeof *p.known);
-        ok = set_groups(&p, err) && set_others(&p, err) && set_colls(&p, err);
+        ok = set_groups(&p, err) && set_deps(&p, err) && set_colls(&p, err);
     }
     free(p.balance);
     free(p.seen);
     free(p.here);
+    free(p.spot);
     free(p.known);
     free(p.dep);
     if (!ok)

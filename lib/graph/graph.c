@@ -169,15 +169,28 @@ graph_add_op(struct graph *graph, const struct graph_op *op, const char *pair,
                      optional(op->extra), err);
 }
 
+/* The op that a dep names. Deps come in rows: op `next` is the one it most likely is. */
+static uint32_t
+end_of_dep(struct graph *graph, struct rec_str id, uint32_t next, uint32_t line,
+           struct rec_error *err)
+{
+    const char *name = next < graph->nops ? graph->op[next].id : NULL;
+    if (name && strncmp(name, id.ptr, id.len) == 0 && !name[id.len])
+        return next;
+    return graph_intern(graph, id, line, err);
+}
+
 bool
 graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst, double bytes,
               bool sync, const char *extra, uint32_t line, struct rec_error *err)
 {
-    uint32_t from = graph_intern(graph, src, line, err), to;
+    const struct graph_dep *last =
+        graph->ndeps ? &graph->dep[graph->ndeps - 1] : &(struct graph_dep){0};
+    uint32_t from = end_of_dep(graph, src, last->src, line, err), to;
     const char *kept = "";
     if (from == GRAPH_NONE)
         return false;
-    to = graph_intern(graph, dst, line, err);
+    to = end_of_dep(graph, dst, last->dst + 1, line, err);
     if (to == GRAPH_NONE)
         return false;
     if (from == to)

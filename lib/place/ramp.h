@@ -23,6 +23,8 @@ struct place_ramp_index {
     uint32_t words; /* words of 64 bits that a rack has in `free` */
     uint32_t racks; /* racks of a communication group */
     uint64_t *free; /* rack after rack, a bit for each server: it is free */
+    uint64_t *some; /* group after group, a bit for each rack: it has a free server */
+    uint32_t group; /* words of 64 bits that a group has in `some` */
     struct place_ramp_bound *bound; /* by place_ramp_hash(); NULL: none are kept */
 };
 
@@ -38,6 +40,10 @@ struct place_ramp_fill {
     double memory;
     bool full; /* a block before `at` was free, but lacked memory */
 };
+
+/* The first rack of group c, from rack r on, that has a free server; without one, the
+ * number of racks of a group. */
+uint32_t place_ramp_next(const struct place_ramp_index *index, uint32_t c, uint32_t r);
 
 /* The bound of a shape, which the caller may raise to what a search has found. It is
  * lowered when a server comes free. NULL: no bounds are kept. */

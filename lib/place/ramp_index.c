@@ -15,6 +15,15 @@
  * takes less time than keeping them. */
 enum { RACKS_WITHOUT_BOUNDS = 64 };
 
+static void
+set_some(struct place_ramp_index *v, uint32_t rack, bool some)
+{
+    uint32_t r = rack % v->racks;
+    uint64_t *word = &v->some[rack / v->racks * v->group + r / 64];
+    uint64_t bit = (uint64_t)1 << r % 64;
+    *word = some ? *word | bit : *word & ~bit;
+}
+
 void *
 place_ramp_index_new(const struct net *net, struct rec_error *err)
 {
@@ -28,10 +37,12 @@ place_ramp_index_new(const struct net *net, struct rec_error *err)
     v->words = (v->rack + 63) / 64;
     v->racks = net_ramp_of(net)->shape[1];
     racks = net_servers(net) / v->rack;
+    v->group = (v->racks + 63) / 64;
     v->free = calloc((size_t)racks * v->words, sizeof *v->free);
+    v->some = calloc((size_t)racks / v->racks * v->group, sizeof *v->some);
     if (racks > RACKS_WITHOUT_BOUNDS)
         v->bound = calloc(PLACE_RAMP_BOUNDS, sizeof *v->bound);
-    if (!v->free || (racks > RACKS_WITHOUT_BOUNDS && !v->bound)) {
+    if (!v->free || !v->some || (racks > RACKS_WITHOUT_BOUNDS && !v->bound)) {
         place_ramp_index_free(v);
         rec_fail_memory(err);
         return NULL;
@@ -41,6 +52,8 @@ place_ramp_index_new(const struct net *net, struct rec_error *err)
         for (uint32_t w = 0; w < v->words; w++)
             v->free[i * v->words + w] =
                 w < full ? ~(uint64_t)0 : ((uint64_t)1 << v->rack % 64) - 1;
+    for (uint32_t i = 0; i < racks; i++)
+        set_some(v, i, true);
     return v;
 }
 
@@ -51,8 +64,23 @@ place_ramp_index_free(void *index)
     if (!v)
         return;
     free(v->free);
+    free(v->some);
     free(v->bound);
     free(v);
+}
+
+uint32_t
+place_ramp_next(const struct place_ramp_index *v, uint32_t c, uint32_t r)
+{
+    const uint64_t *some = v->some + (size_t)c * v->group;
+    uint32_t w = r / 64;
+    uint64_t bits = some[w] & ~(uint64_t)0 << r % 64;
+    while (bits == 0)
+        if (++w == v->group)
+            return v->racks;
+        else
+            bits = some[w];
+    return w * 64 + (uint32_t)__builtin_ctzll(bits);
 }
 
 uint32_t *
@@ -89,8 +117,12 @@ void
 place_ramp_index_set(void *index, uint32_t server, bool free)
 {
     struct place_ramp_index *v = index;
-    uint32_t s = server % v->rack;
-    v->free[server / v->rack * v->words + s / 64] ^= (uint64_t)1 << s % 64;
+    uint32_t rack = server / v->rack, s = server % v->rack;
+    uint64_t *words = v->free + (size_t)rack * v->words, some = 0;
+    words[s / 64] ^= (uint64_t)1 << s % 64;
+    for (uint32_t w = 0; w < v->words; w++)
+        some |= words[w];
+    set_some(v, rack, some != 0);
     if (free && v->bound)
-        lower_bounds(v, server / v->rack);
+        lower_bounds(v, rack);
 }

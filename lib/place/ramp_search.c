@@ -123,6 +123,27 @@ try_diagonal(struct place_placer *p, const uint32_t at[3], const struct graph_un
     return free && place_take(p, unit, memory);
 }
 
+/* The next row of the box, at `at` or behind it, whose first rack has a free server: no
+ * block starts in a full rack. In a fragmented cluster most are full. */
+static inline bool
+next_row(const struct place_ramp *ramp, uint32_t at[3], uint32_t rows)
+{
+    const uint32_t *n = ramp->shape;
+    uint32_t c = wrap(ramp->origin[0] + at[0], n[0]);
+    for (uint32_t r, next; at[1] + rows <= ramp->limit[1]; at[1] += n[1] - r, at[2] = 0) {
+        r = wrap(ramp->origin[1] + at[1], n[1]);
+        next = place_ramp_next(ramp->index, c, r);
+        if (next == r)
+            return true;
+        if (next < n[1]) {
+            at[1] += next - r;
+            at[2] = 0;
+            return at[1] + rows <= ramp->limit[1];
+        }
+    }
+    return false;
+}
+
 /* Tries a shape at every position inside the box, from at[] on; at[] becomes where it
  * stopped. *bound becomes the first rack at which a free block starts, whether it had
  * room or not; `bound` may be NULL. */
@@ -134,7 +155,7 @@ search(struct place_placer *p, const uint32_t shape[3], const struct graph_unit 
     const uint32_t *m = ramp->limit, racks = ramp->shape[1];
     uint32_t length = shape[2] ? shape[2] : 1;
     for (; at[0] + shape[0] <= m[0]; at[0]++, at[1] = at[2] = 0)
-        for (; at[1] + shape[1] <= m[1]; at[1]++, at[2] = 0) {
+        for (; next_row(ramp, at, shape[1]); at[1]++, at[2] = 0) {
             uint64_t starts = starts_of(ramp, at[0], at[1], shape);
             if (starts && bound) {
                 *bound = at[0] * racks + at[1];

@@ -119,14 +119,24 @@ static size_t
 exchange_bytes(const struct sim_layout *layout)
 {
     const struct graph_exchanges *e = &layout->exchanges;
-    return e->of_dep
-               ? (layout->where.graph->ndeps + layout->where.graph->ncolls) *
-                         sizeof *e->of_dep +
-                     e->room * sizeof *e->exchange + e->member_room * sizeof *e->member +
-                     (layout->pool && layout->pool->sharing
-                          ? sim_plan_bytes(layout->where.graph)
-                          : 0)
-               : 0;
+    const struct graph *graph = layout->where.graph;
+    size_t bytes = e->room * sizeof *e->exchange + e->member_room * sizeof *e->member;
+    if (e->of_dep)
+        bytes += (graph->ndeps + graph->ncolls) * sizeof *e->of_dep +
+                 (layout->pool && layout->pool->sharing ? sim_plan_bytes(graph) : 0);
+    return bytes;
+}
+
+/* Forgets which deps the exchanges are of. What remains is small, and is all that times
+ * need: most new geometries have times that are known from another one. */
+static void
+forget_deps(struct sim_layout *layout)
+{
+    layout->pool->exchange_bytes -= exchange_bytes(layout);
+    free(layout->exchanges.of_dep);
+    free(layout->exchanges.of_coll);
+    layout->exchanges.of_dep = layout->exchanges.of_coll = NULL;
+    layout->pool->exchange_bytes += exchange_bytes(layout);
 }
 
 static void
@@ -200,17 +210,30 @@ sim_layout_new(struct graph_layout *where, struct rec_error *err)
 
 /* ---- time of the exchanges -------------------------------------------------- */
 
+/* Forgets what the layouts of a list but this one exchange, wholly or in part. */
+static void
+forget_others(const struct sim_layout_list *list, const struct sim_layout *layout,
+              void (*forget)(struct sim_layout *))
+{
+    for (struct sim_layout *other = list->first; other; other = other->after)
+        if (other != layout)
+            forget(other);
+}
+
 /* Finds what a layout exchanges. It is the same for all geometries, so it is kept, as
  * long as all layouts of the pool need no more than SIM_EXCHANGES_MAX for it. Where jobs
- * share links, a courier looks it up while they run. */
+ * share links, a courier looks it up while they run. Without `deps`, it needs not be
+ * known of which deps the exchanges are. */
 static bool
-find_exchanges(struct sim_layout *layout, const struct net *net, struct rec_error *err)
+find_exchanges(struct sim_layout *layout, const struct net *net, bool deps,
+               struct rec_error *err)
 {
     struct sim_layouts *pool = layout->pool;
     enum graph_same same =
         pool && (pool->sharing || pool->explains) ? GRAPH_SAME_NEXT : net_same(net);
-    if (layout->exchanges.of_dep)
+    if (layout->exchanges.of_dep || (!deps && layout->exchanges.n > 0))
         return true;
+    forget_exchanges(layout);
     if (!graph_exchanges_make(layout->where.graph, layout->where.slot,
                               layout->where.nslots, net_sync(net), same,
                               &layout->exchanges, err))
@@ -218,12 +241,14 @@ find_exchanges(struct sim_layout *layout, const struct net *net, struct rec_erro
     if (!pool)
         return true;
     pool->exchange_bytes += exchange_bytes(layout);
-    for (int i = 0;
-         i < (pool->sharing ? 1 : 2) && pool->exchange_bytes > SIM_EXCHANGES_MAX; i++)
-        for (struct sim_layout *other = i ? pool->held.first : pool->idle.first; other;
-             other = other->after)
-            if (other != layout)
-                forget_exchanges(other);
+    if (!pool->sharing && pool->exchange_bytes > SIM_EXCHANGES_MAX) {
+        forget_others(&pool->idle, layout, forget_deps);
+        forget_others(&pool->held, layout, forget_deps);
+    }
+    if (pool->exchange_bytes > SIM_EXCHANGES_MAX)
+        forget_others(&pool->idle, layout, forget_exchanges);
+    if (!pool->sharing && pool->exchange_bytes > SIM_EXCHANGES_MAX)
+        forget_others(&pool->held, layout, forget_exchanges);
     return true;
 }
 
@@ -279,12 +304,18 @@ pace_of(const void *names, uint32_t slot, double *speed, double *delay)
     net_pace(member->net, member->servers[slot], speed, delay);
 }
 
+/* True if servers may be slow or late. */
+static bool
+is_slow(const struct sim_member *member)
+{
+    return member->health != SIM_ALL_WELL && net_has_stragglers(member->net);
+}
+
 bool
 sim_layout_place(const struct sim_member *member, struct sim_placed *placed,
                  struct rec_error *err)
 {
     struct sim_layout *layout = member->layout;
-    bool slow = member->health != SIM_ALL_WELL && net_has_stragglers(member->net);
     *placed = (struct sim_placed){.graph = layout->where.graph,
                                   .nservers = layout->where.nslots,
                                   .server = layout->where.slot,
@@ -294,11 +325,11 @@ sim_layout_place(const struct sim_member *member, struct sim_placed *placed,
                                   .nlanes = layout->lanes.n,
                                   .turn = layout->lanes.turn,
                                   .memory = layout->slot_memory,
-                                  .pace = slow ? pace_of : NULL,
+                                  .pace = is_slow(member) ? pace_of : NULL,
                                   .lane_name = layout->lanes.name,
                                   .name_server = name_server,
                                   .names = member};
-    if (!find_exchanges(layout, member->net, err))
+    if (!find_exchanges(layout, member->net, true, err))
         return false;
     placed->exchange = layout->exchanges.of_dep;
     placed->coll_exchange = layout->exchanges.of_coll;
@@ -406,10 +437,9 @@ simulate(const struct sim_member *member, const double *alone, struct sim_placed
     return true;
 }
 
-/* What a step of a member needs; `alone` is owned. */
+/* The times of the exchanges of a member, which are owned. */
 static bool
-prepare(const struct sim_member *member, struct sim_placed *placed, double **alone,
-        struct rec_error *err)
+prepare(const struct sim_member *member, double **alone, struct rec_error *err)
 {
     const struct graph_layout *where = &member->layout->where;
     if (is_shared(member->layout) && where->ntransfers)
@@ -417,7 +447,7 @@ prepare(const struct sim_member *member, struct sim_placed *placed, double **alo
                         "layout '%s' gives deps channels, which links that jobs share do "
                         "not have",
                         where->id);
-    return sim_layout_place(member, placed, err) &&
+    return find_exchanges(member->layout, member->net, false, err) &&
            (*alone = time_exchanges(member, err)) != NULL;
 }
 
@@ -427,7 +457,7 @@ sim_member_observe(const struct sim_member *member, const struct sim_observer *o
 {
     struct sim_placed placed;
     double *alone = NULL;
-    bool ok = prepare(member, &placed, &alone, err) &&
+    bool ok = prepare(member, &alone, err) && sim_layout_place(member, &placed, err) &&
               simulate(member, alone, &placed, observer, cost, err);
     free(alone);
     return ok;
@@ -482,16 +512,18 @@ remember(struct sim_layout *layout, struct rec_map *map, struct rec_str key,
 
 /* Simulates a step, and adds its cost, number *index. */
 static bool
-add_cost(const struct sim_member *member, const double *alone, struct sim_placed *placed,
-         uint32_t *index, struct rec_error *err)
+add_cost(const struct sim_member *member, const double *alone, uint32_t *index,
+         struct rec_error *err)
 {
     struct sim_layout *layout = member->layout;
+    struct sim_placed placed;
     /* most layouts need one cost; rec_grow() would allocate more */
     if (!layout->cost && (layout->cost = malloc(sizeof *layout->cost)))
         layout->cost_room = 1;
     if (!rec_grow(&layout->cost, &layout->cost_room, layout->ncosts + 1,
                   sizeof *layout->cost, err) ||
-        !simulate(member, alone, placed, NULL, &layout->cost[layout->ncosts], err))
+        !sim_layout_place(member, &placed, err) ||
+        !simulate(member, alone, &placed, NULL, &layout->cost[layout->ncosts], err))
         return false;
     *index = (uint32_t)layout->ncosts++;
     layout->cost_bytes += COST_BYTES;
@@ -509,7 +541,6 @@ learn(const struct sim_member *member, struct rec_str geometry, uint32_t *index,
 {
     struct sim_layout *layout = member->layout;
     struct sim_member unseen = *member; /* what is tried out, no link has carried */
-    struct sim_placed placed;
     double *alone = NULL;
     struct rec_str times;
     bool by_times, ok;
@@ -518,13 +549,13 @@ learn(const struct sim_member *member, struct rec_str geometry, uint32_t *index,
     if (layout->pool)
         bound_costs(layout->pool);
     *index = REC_NONE;
-    ok = prepare(&unseen, &placed, &alone, err);
-    by_times = ok && !is_shared(layout) && !placed.pace;
+    ok = prepare(&unseen, &alone, err);
+    by_times = ok && !is_shared(layout) && !is_slow(member);
     times = (struct rec_str){(const char *)alone, layout->exchanges.n * sizeof *alone};
     if (by_times)
         *index = rec_map_get(&layout->by_times, times);
     if (ok && *index == REC_NONE)
-        ok = add_cost(&unseen, alone, &placed, index, err) &&
+        ok = add_cost(&unseen, alone, index, err) &&
              (!by_times || remember(layout, &layout->by_times, times, *index, err));
     free(alone);
     return ok && remember(layout, &layout->memo, geometry, *index, err);

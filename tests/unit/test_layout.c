@@ -149,6 +149,55 @@ test_pool(void **state)
     graph_free(&g);
 }
 
+/* Exchanges that need too much memory are forgotten: first which deps they are of, then
+ * wholly. Costs of new geometries are those of a layout that forgets nothing. */
+static void
+test_forgotten(void **state)
+{
+    static const uint32_t servers[][4] = {
+        {0, 1, 2, 3}, {0, 2, 8, 10}, {0, 1, 8, 9}, {0, 5, 10, 15}, {0, 1, 2, 31}};
+    struct graph g = partitioned(CHAIN_OF_THREE, 4);
+    struct sim_layouts pool = {.limit = SIZE_MAX};
+    struct sim_layout *l[2], *fresh;
+    struct sim_cost cost, again;
+    struct rec_error err;
+    uint32_t slot[64];
+    size_t before, deps = g.ndeps * sizeof *l[0]->exchanges.of_dep;
+    (void)state;
+    assert_true(g.nops <= 64);
+    for (uint32_t i = 0; i < g.nops; i++)
+        slot[i] = g.op[i].part - 1;
+    fresh = laid_out(&g, 4, slot);
+    for (int i = 0; i < 2; i++)
+        sim_layouts_add(&pool, l[i] = laid_out(&g, 4, slot));
+    assert_true(sim_layout_cost(l[0], &published.net, servers[0], &cost, &err));
+    assert_non_null(l[0]->exchanges.of_dep);
+    /* Both layouts need half of the first one's deps too much. */
+    before = SIM_EXCHANGES_MAX + deps / 2 - 2 * pool.exchange_bytes;
+    pool.exchange_bytes += before;
+    assert_true(sim_layout_cost(l[1], &published.net, servers[0], &cost, &err));
+    assert_true(l[0]->exchanges.of_dep == NULL && l[0]->exchanges.n > 0);
+    assert_true(l[1]->exchanges.of_dep != NULL);
+    for (int i = 0; i < 5; i++) {
+        if (i == 3) { /* not even the rest has room */
+            assert_true(l[0]->exchanges.n > 0);
+            pool.exchange_bytes += SIM_EXCHANGES_MAX;
+            before += SIM_EXCHANGES_MAX;
+        }
+        for (int j = 0; j < 2; j++)
+            assert_true(sim_layout_cost(l[j], &published.net, servers[i], &cost, &err));
+        assert_true(
+            sim_layout_observe(fresh, &published.net, servers[i], NULL, &again, &err));
+        assert_memory_equal(&cost, &again, sizeof cost);
+    }
+    assert_true(l[0]->exchanges.of_dep == NULL && l[0]->exchanges.n == 0);
+    for (int i = 0; i < 2; i++)
+        sim_layout_free(l[i]);
+    assert_int_equal(pool.exchange_bytes, before);
+    sim_layout_free(fresh);
+    graph_free(&g);
+}
+
 /*
  * Slot 0: tasks of 100 and 60 bytes, of which one is there at a time, and 7 + 20 held by
  * a and b: at most 127. b releases what a holds, so a step needs 100 + 20 there, from the
@@ -190,10 +239,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memo),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_held),
-        cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_memo),      cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_held),      cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
