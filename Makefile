@@ -170,7 +170,7 @@ $(BUILD)/libexec/rampipe/%: $$(call whole,$$(call tool_of,$$*)) $(LIB)
 # pages use these names, so they are made in a folder of the prefix.
 PROGRAM_PREFIX ?=
 # Scripts that are installed like tools.
-PLOTS := plot-training plot-latency report fit-collectives predict-collectives
+PLOTS := plot-training plot-latency plot-network report fit-collectives predict-collectives
 PAGES := $(GGO:%=%.1) $(PLOTS:%=%.1) rampipe.5
 PAGE_DIR := $(BUILD)/man$(PROGRAM_PREFIX:%=/%)
 man: $(PAGES:%=$(BUILD)/man/%) $(BUILD)/man/rampipe.1
@@ -344,7 +344,7 @@ uninstall:
 
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch] tests/*/*/*.c)
-SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/fit-collectives %/predict-collectives %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/tools/worker.sh \
+SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/plot-network %/fit-collectives %/predict-collectives %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/tools/worker.sh \
     tests/bench/run tests/bench/accuracy tests/bench/collectives $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
     tests/fuzz/run tests/fault/sweep tests/fresh
 # Tests have files with names such as 1 and cut, and split words on purpose.

@@ -58,6 +58,7 @@ alloc	island.rec
 alloc	parts.rec	--cluster=$PWD/net.rec
 net2rec	net.yml
 net2rec	net.topo	--memory=80GB
+net2rec links	net.rec
 net2rec	two.topo	--nvlink=25GB/s --pcie=16GB/s --socket=9GB/s --latency=1us
 ramp-alloc	parts.rec	--agent=$PWD/agent.sh
 ramp-alloc bound	parts.rec
@@ -103,7 +104,7 @@ each() {
         $1 || { echo "$program failed"; return 1; }
     done <"${2:-programs}"
 }
-each_filter() { grep -vE '^(pd2graph|pdgen|task2graph|et2graph|onnx2graph|net2rec)\b' programs >filters; each "$1" filters; }
+each_filter() { grep -vE $'^(pd2graph|pdgen|task2graph|et2graph|onnx2graph|net2rec)\t' programs >filters; each "$1" filters; }
 
 status_is() { # expected status, command...
     local want=$1 got=0

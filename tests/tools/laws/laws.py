@@ -76,6 +76,7 @@ collective                                              collective.rec
 footprint -p fp16                                       graphs.rec
 footprint -p fp16 --largest-batch --memory 80GB        graphs.rec
 tracegen jobs --jobs 9 --interarrival exponential:2     graphs.rec
+net2rec links                                           custom.rec
 tracegen fit                                            spot.rec
 tracegen fit --stats                                    spot.rec
 tracegen preempt --minutes 500                          model.rec
