@@ -22,6 +22,7 @@ setup_file() {
     grep -q '^block' alloc.rec
     sim alloc.rec >done.rec
     { grep '^#rampipe' alloc.rec && sim --contention --links --explain laid.rec | grep -E '^(load|explain)' && echo '#end'; } >why.rec
+    { grep '^#rampipe' alloc.rec && sim --contention --links --timeline laid.rec | grep -E '^(run|rate)' && echo '#end'; } >rates.rec
     { head -n 150 "$ROOT/traces/spot.rec" | grep -v '^#end' && echo '#end'; } >spot.rec
     tracegen fit --stats spot.rec >model.rec
     sim elastic --until 4000 spot.rec >elastic.rec

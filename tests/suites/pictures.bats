@@ -82,7 +82,7 @@ readable() { python3 "$ROOT/tests/tools/pictures.py" "$@"; }
     draw --by bytes --title 'Mine & <yours>' island.rec -o bytes.svg
     grep -q 'stroke="#ee8026"' bytes.svg
     for text in 'Mine &amp; &lt;yours&gt;' 'to 1.9 GB' '7.6 GB to 9.5 GB' nothing 'Bytes carried in 10 s'; do
-        grep -q ">$text[^<]*<" bytes.svg
+        grep -q ">${text}[^<]*<" bytes.svg
     done
     pd2graph --no-job "$ROOT/traces/alexnet.txt" | tracegen jobs --jobs 2 --interarrival fixed:0.01 --steps fixed:1 |
         partition -q --degree 4 >jobs.rec
