@@ -312,7 +312,7 @@ PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=tooldir/$(PROGRAM_PREFIX)$(t)) \
     $(foreach m,$(APART),$(BUILD)/libexec/rampipe/$(m)=toolroot/libexec/rampipe/$(m)) \
     $(foreach p,$(PLOTS),scripts/$(p)=tooldir/$(PROGRAM_PREFIX)$(p)) \
     $(BUILD)/rampipe=bindir/rampipe $(BUILD)/man/rampipe.1=mandir/man1/rampipe.1 \
-    $(foreach f,README.md $(wildcard docs/*.md scripts/recipes/*),$(f)=datadir/rampipe/$(f)) \
+    $(foreach f,README.md $(wildcard docs/*.md docs/*.svg scripts/recipes/*),$(f)=datadir/rampipe/$(f)) \
     $(foreach p,$(filter %.1,$(PAGES)),$(PAGE_DIR)/$(p)=mandir/man1/$(PROGRAM_PREFIX)$(p)) \
     $(PAGE_DIR)/rampipe.5=mandir/man5/rampipe.5 \
     $(LIB)=libdir/librampipe.a $(SHARED)=libdir/$(notdir $(SHARED)) \
