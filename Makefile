@@ -171,7 +171,7 @@ $(BUILD)/libexec/rampipe/%: $$(call whole,$$(call tool_of,$$*)) $(LIB)
 # pages use these names, so they are made in a folder of the prefix.
 PROGRAM_PREFIX ?=
 # Scripts that are installed like tools.
-PLOTS := plot-training plot-latency report fit-collectives predict-collectives fit-steps predict-steps
+PLOTS := plot-training plot-latency plot-network report fit-collectives predict-collectives fit-steps predict-steps
 PAGES := $(GGO:%=%.1) $(PLOTS:%=%.1) rampipe.5
 PAGE_DIR := $(BUILD)/man$(PROGRAM_PREFIX:%=/%)
 man: $(PAGES:%=$(BUILD)/man/%) $(BUILD)/man/rampipe.1
@@ -315,7 +315,7 @@ PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=tooldir/$(PROGRAM_PREFIX)$(t)) \
     $(foreach m,$(APART),$(BUILD)/libexec/rampipe/$(m)=toolroot/libexec/rampipe/$(m)) \
     $(foreach p,$(PLOTS),scripts/$(p)=tooldir/$(PROGRAM_PREFIX)$(p)) \
     $(BUILD)/rampipe=bindir/rampipe $(BUILD)/man/rampipe.1=mandir/man1/rampipe.1 \
-    $(foreach f,README.md $(wildcard docs/*.md scripts/recipes/*),$(f)=datadir/rampipe/$(f)) \
+    $(foreach f,README.md $(wildcard docs/*.md docs/*.svg scripts/recipes/*),$(f)=datadir/rampipe/$(f)) \
     $(foreach p,$(filter %.1,$(PAGES)),$(PAGE_DIR)/$(p)=mandir/man1/$(PROGRAM_PREFIX)$(p)) \
     $(PAGE_DIR)/rampipe.5=mandir/man5/rampipe.5 \
     $(LIB)=libdir/librampipe.a $(SHARED)=libdir/$(notdir $(SHARED)) \
@@ -347,7 +347,7 @@ uninstall:
 
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch] tests/*/*/*.c)
-SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/fit-collectives %/predict-collectives %/fit-steps %/predict-steps %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/tools/worker.sh \
+SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/plot-network %/fit-collectives %/predict-collectives %/fit-steps %/predict-steps %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/tools/worker.sh \
     tests/bench/run tests/bench/accuracy tests/bench/collectives tests/bench/steps $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
     tests/fuzz/run tests/fault/sweep tests/fresh
 # Tests have files with names such as 1 and cut, and split words on purpose.

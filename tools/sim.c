@@ -8,6 +8,7 @@
 #include "rampipe/event.h"
 #include "rampipe/sim.h"
 #include "sim_done.h"
+#include "sim_step.h"
 #include "sim_why.h"
 
 #include <math.h>
@@ -18,127 +19,37 @@ struct sim {
     struct done_memo *memo;
     struct why why;
     bool timeline;
-    uint64_t slowed; /* jobs whose steps took longer than the one in the timeline */
+    bool shown;       /* the first step of the job that ends now */
+    uint64_t unshown; /* jobs whose first step was not over */
 };
-
-/* What the observer needs to write a timeline of a job's first step. */
-struct timeline {
-    struct rec_writer *writer;
-    const struct sim_done *job;
-    const struct net *net;
-    const uint32_t *servers;
-};
-
-static void
-put_server(const struct timeline *t, uint32_t op)
-{
-    char name[NET_NAME_MAX];
-    net_format_server(t->net, t->servers[t->job->layout->where.slot[op]], name);
-    rec_text_field(t->writer, name);
-}
-
-/* The output of sim has no op records, so a run record carries the name of the op's
- * layer, which pictures show. */
-static void
-pass_op_key(struct rec_writer *writer, const struct graph_op *op, const char *key)
-{
-    struct rec_str value;
-    if (graph_op_key(op, key, &value))
-        rec_str_key(writer, key, value);
-}
-
-static void
-write_run(void *context, uint32_t op, double start, double end)
-{
-    const struct timeline *t = context;
-    const struct graph_op *which = &t->job->layout->where.graph->op[op];
-    const char *lane = graph_layout_lane_name(&t->job->layout->where, op);
-    enum graph_pass pass = which->pass;
-    rec_begin(t->writer, "run");
-    rec_str_field(t->writer, t->job->job.id);
-    rec_text_field(t->writer, which->id);
-    put_server(t, op);
-    rec_num_field(t->writer, t->job->start + start);
-    rec_num_field(t->writer, t->job->start + end);
-    if (pass != GRAPH_TASK)
-        rec_text_key(t->writer, "pass", pass == GRAPH_FORWARD ? "forward" : "backward");
-    if (lane)
-        rec_text_key(t->writer, "lane", lane);
-    pass_op_key(t->writer, which, "type");
-    pass_op_key(t->writer, which, "label");
-    rec_end(t->writer);
-}
-
-static void
-write_send(void *context, uint32_t d, double start, double end)
-{
-    const struct timeline *t = context;
-    const struct graph *graph = t->job->layout->where.graph;
-    const struct graph_dep *dep = &graph->dep[d];
-    rec_begin(t->writer, "send");
-    rec_str_field(t->writer, t->job->job.id);
-    rec_text_field(t->writer, graph->op[dep->src].id);
-    rec_text_field(t->writer, graph->op[dep->dst].id);
-    put_server(t, dep->src);
-    put_server(t, dep->dst);
-    rec_num_field(t->writer, t->job->start + start);
-    rec_num_field(t->writer, t->job->start + end);
-    rec_num_field(t->writer, dep->bytes);
-    rec_end(t->writer);
-}
-
-/* The servers of a coll in the order of ranks, each once. */
-static void
-put_members(const struct timeline *t, uint32_t c)
-{
-    const struct graph_exchanges *e = &t->job->layout->exchanges;
-    const struct graph_exchange *exchange = &e->exchange[e->of_coll[c]];
-    char name[NET_NAME_MAX];
-    for (uint32_t i = 0; i < exchange->n; i++) {
-        size_t len =
-            net_format_server(t->net, t->servers[e->member[exchange->first + i]], name);
-        rec_put_bytes(t->writer, i ? "," : "\t", 1);
-        rec_put_bytes(t->writer, name, len);
-    }
-}
-
-static void
-write_coll(void *context, uint32_t c, double start, double end)
-{
-    const struct timeline *t = context;
-    const struct graph_coll *coll = &t->job->layout->where.graph->coll[c];
-    rec_begin(t->writer, "exchange");
-    rec_str_field(t->writer, t->job->job.id);
-    rec_text_field(t->writer, coll->id);
-    rec_text_field(t->writer, graph_coll_name(coll));
-    put_members(t, c);
-    rec_num_field(t->writer, t->job->start + start);
-    rec_num_field(t->writer, t->job->start + end);
-    rec_num_field(t->writer, coll->bytes);
-    if (coll->lane)
-        rec_text_key(t->writer, "lane", coll->lane);
-    rec_end(t->writer);
-}
 
 /* Costs are remembered by geometry, but a timeline needs each op's times: the step is
  * simulated once more, for an observer. */
 static bool
-write_timeline(void *context, const struct sim_done *done, const struct net *net,
-               const uint32_t *servers, struct rec_error *err)
+write_step(void *context, const struct sim_done *done, const struct net *net,
+           const uint32_t *servers, struct rec_error *err)
 {
     const struct sim *sim = context;
-    struct timeline timeline = {sim->cli->writer, done, net, servers};
-    struct sim_observer observer = {
-        .run = write_run, .send = write_send, .coll = write_coll, .context = &timeline};
-    struct sim_cost again;
-    return sim_layout_observe(done->layout, net, servers, &observer, &again, err);
+    return timeline_observe(sim->cli->writer, done, net, servers, err);
+}
+
+static bool
+write_moment(void *context, const struct sim_done *done, const struct net *net,
+             const uint32_t *servers, const struct sim_moment *moment,
+             struct rec_error *err)
+{
+    struct sim *sim = context;
+    (void)err;
+    sim->shown = true;
+    timeline_write_moment(sim->cli->writer, done, net, servers, moment);
+    return true;
 }
 
 static bool
 write_done(void *context, const struct sim_done *done, struct rec_error *err)
 {
     struct sim *sim = context;
-    sim->slowed += sim->timeline && done->cost->step.seconds > done->alone * (1 + 1e-9);
+    sim->shown = false;
     return done_write(sim->memo, done, sim->cli->writer, err);
 }
 
@@ -151,6 +62,8 @@ write_unfinished(void *context, const struct sim_done *done, double time,
 
     (void)err;
     sim->why.unfinished += done->layout != NULL;
+    sim->unshown += sim->timeline && done->layout && !sim->shown;
+    sim->shown = false;
     graph_begin_block(w, &done->job, time, "unfinished", done->graph);
     if (done->layout) {
         rec_num_key(w, "start", done->start);
@@ -202,11 +115,12 @@ write_load(void *context, const struct net *net, const struct sim_load *load,
 static bool
 run(struct cli *cli, const struct sim_args *args)
 {
-    struct sim sim = {.cli = cli, .timeline = args->timeline_given};
+    bool steps = args->timeline_given, shares = args->contention_given;
+    struct sim sim = {.cli = cli, .timeline = steps && shares};
     struct sim_replay_sink sink = {.done = write_done,
                                    .unfinished = write_unfinished,
-                                   .started =
-                                       args->timeline_given ? write_timeline : NULL,
+                                   .started = steps && !shares ? write_step : NULL,
+                                   .happened = steps && shares ? write_moment : NULL,
                                    .load = args->links_given ? write_load : NULL,
                                    .explain = args->explain_given ? write_reason : NULL,
                                    .context = &sim};
@@ -250,11 +164,11 @@ run(struct cli *cli, const struct sim_args *args)
             "jobs are unfinished: %llu. Of the step that they were in, the links have "
             "the bytes of the part that was over, by time",
             (unsigned long long)sim.why.unfinished);
-    if (ok && sim.slowed)
+    if (ok && sim.unshown)
         cli_warn(cli,
-                 "--timeline shows first steps as if nothing slowed them, but the steps "
-                 "of %llu jobs took longer: %ssim --explain says why",
-                 (unsigned long long)sim.slowed, cli->prefix);
+                 "jobs are unfinished in their first step: %llu. --timeline shows only "
+                 "steps that were over",
+                 (unsigned long long)sim.unshown);
     event_clock_free(&clock);
     sim_replay_free(replay);
     sim_flows_free(flows);

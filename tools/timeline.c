@@ -56,6 +56,10 @@ run(struct cli *cli, const struct timeline_args *args)
               (show.from <= show.to || cli_usage(cli, "--from is after --to")) &&
               (!args->svg_given || !args->html_given ||
                cli_usage(cli, "give --svg or --html, not both")) &&
+              cli_count(cli, "links", args->links_arg, 0, 1 << 30, &show.links) &&
+              (!args->links_given || (!args->svg_given && !args->html_given) ||
+               cli_usage(cli, "--links is for the trace: --svg and --html show no "
+                              "counters of links")) &&
               cli_open_reader(cli) && (timeline = timeline_new(&show, &cli->err)) &&
               read_all(cli, timeline) && check_any(cli, timeline) &&
               cli_open_writer(cli, false) && write_all(cli, args, timeline);

@@ -893,6 +893,19 @@ REC_ROW(LOAD, ALONE, "load",
     REC_KEY("level", TEXT, "what its ends are: host to leaf, leaf to spine, ...")
     REC_KEY("links", COUNT, "links of that level, also those that carried nothing"))
 
+REC_ROW(RATE, ALONE, "rate",
+    "What the first step of a job sends over a link, while its rate stays as it is (sim "
+    "--timeline --links). The sum of RATE * (END - START) is what a step sends over it.",
+    "rate\t7\t0.1\tleaf 0\t0.5\t2\t1.25e9\t1e10",
+    REC_FIELD("JOB", ID, "the job")
+    REC_FIELD("FROM", TEXT, "a node of the cluster, as in load records")
+    REC_FIELD("TO", TEXT, "the node to which the link leads")
+    REC_FIELD("START", AMOUNT, "from then on, seconds")
+    REC_FIELD("END", LATER, "until then, seconds")
+    REC_FIELD("RATE", AMOUNT, "bytes/s of this job")
+    REC_FIELD("CAPACITY", AMOUNT, "of the link if it is well, bytes/s"),
+    )
+
 REC_ROW(EXPLAIN, ALONE, "explain",
     "Why an exchange of the first step of a job takes as long as it does (sim "
     "--explain).",

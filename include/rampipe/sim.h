@@ -259,7 +259,7 @@ struct sim_layouts {
     /* Where what the links carry is added up, borrowed; NULL: nobody asks. */
     struct sim_loads *loads;
     bool explains; /* exchanges that take equally long stay apart: each is explained */
-    /* Steps under way whose exchanges are explained; counts intervals for these. */
+    /* First steps under way that are watched; counts intervals for these. */
     uint32_t explained, intervals;
 };
 
@@ -327,14 +327,14 @@ struct sim_member {
     /* What carriers add to what links carry that take it as their first member; NULL:
        nobody asks. */
     struct sim_loads *loads;
-    /* What holds the exchanges of its first step back; NULL: nobody asks. */
-    struct sim_reasons *reasons;
+    /* What is asked of its first step; NULL: nothing. */
+    struct sim_first *first;
 };
 
-/** What links have carried (lib/sim/loads.h), and why exchanges take as long as they do
- * (lib/sim/reasons.h). */
+/** What links have carried (lib/sim/loads.h), and what is asked of the first step of a
+ * job (lib/sim/first.h). */
 struct sim_loads;
-struct sim_reasons;
+struct sim_first;
 
 /** sim_layout_cost() of a member, with `health` as it says: what stragglers and faults
  * cost it is the difference. */
@@ -488,6 +488,20 @@ struct sim_reason {
                                 of the job, of other jobs */
 };
 
+/** Something that happened in the first step of a job, where jobs share links. */
+struct sim_moment {
+    enum sim_happening {
+        SIM_RAN,       /* an op ran without a break */
+        SIM_SENT,      /* a dep was on its way */
+        SIM_EXCHANGED, /* a coll was */
+        SIM_CARRIED    /* a link carried what the job sent, at one rate */
+    } what;
+    uint32_t which;    /* of the graph; of the links of the cluster */
+    double start, end; /* seconds */
+    double rate;       /* of a link: bytes/s; the bytes of the step are the sum of
+                          rate * (end - start) */
+};
+
 /** What a link has carried from time 0 on. */
 struct sim_load {
     uint32_t link;
@@ -516,6 +530,11 @@ struct sim_replay_sink {
      * of that step, in order of their starts. */
     bool (*explain)(void *context, const struct sim_done *done, const struct net *net,
                     const struct sim_reason *reason, struct rec_error *err);
+    /* The same, where jobs share links, for all that happened in that step. It is told
+     * before `explain`. What links carried is told only if there is `load`. */
+    bool (*happened)(void *context, const struct sim_done *done, const struct net *net,
+                     const uint32_t *servers, const struct sim_moment *moment,
+                     struct rec_error *err);
     void *context;
 };
 

@@ -8,6 +8,7 @@
  *     send, visit ----------- slices that may overlap: on the way, waiting       b, e
  *     dep, send ------------- arrows between slices                              s, f
  *     block, train ---------- marks                                              i
+ *     rate ------------------ counters of links                                  C
  *                             counters: what is busy, bytes in flight, instances C
  *
  * Slices that overlap on a track, or that have no track, are put on lanes: each on the
@@ -28,6 +29,7 @@ struct timeline;
 struct timeline_options {
     double from, to; /* only records that overlap with this span, seconds */
     const char *job; /* only records of this job; NULL: of all. The caller keeps it */
+    uint64_t links;  /* counters of so many links of the trace, the most loaded ones */
     bool sends;      /* transfers and their arrows, too */
 };
 

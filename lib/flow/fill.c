@@ -214,6 +214,7 @@ set_level(struct flow_links *links, uint32_t link, double x, double top)
 {
     struct link *l = &links->link[link];
     double level = l->level;
+    bool fails = !(x * level > 0); /* or recovers: one of them is 0 */
     l->level = x;
     l->top = top;
     for (uint32_t i = 0; i < l->n; i++) {
@@ -232,7 +233,7 @@ set_level(struct flow_links *links, uint32_t link, double x, double top)
     }
     if (isinf(x))
         sum_slack(links, l);
-    if (x == 0 || level == 0) /* it fails or recovers */
+    if (fails)
         for (uint32_t i = 0; i < l->n; i++)
             bundle_stand(links, l->rider[i].bundle,
                          links->pace[l->rider[i].bundle].least == 0);

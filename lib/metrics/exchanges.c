@@ -97,10 +97,8 @@ name_group(const struct rec *rec, const double key[], const char *by,
                  (int)(c.len ? c.len : rec->field[3].len),
                  c.len ? c.ptr : rec->field[3].ptr);
     } else if (strcmp(by, "link") == 0 && rec_str_is(rec->field[7], "link")) {
-        a = key_of(rec, "from");
-        b = key_of(rec, "to");
-        snprintf(text, METRICS_NAME_MAX, "%.*s > %.*s", (int)a.len, a.ptr, (int)b.len,
-                 b.ptr);
+        metrics_name_link(key_of(rec, "from"), key_of(rec, "to"), text, name);
+        return true;
     } else if (strcmp(by, "link") == 0) {
         *name = rec->field[7];
         return true;
@@ -124,25 +122,5 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, bool 
 
 static const struct metrics_record cases[] = {{REC_EXPLAIN, NULL}};
 
-const struct metrics_family metrics_exchanges = {"exchanges",
-                                                 METRICS_LIST(cases),
-                                                 REC_OTHER, /* no record leads */
-                                                 REC_OTHER, /* nor one of a prediction */
-                                                 METRICS_NONE, /* other records */
-                                                 METRICS_LIST(keys),
-                                                 METRICS_LIST(sums),
-                                                 METRICS_LIST(quantities),
-                                                 METRICS_LIST(figures),
-                                                 0,
-                                                 0,
-                                                 METRICS_NONE, /* labels */
-                                                 METRICS_NONE,
-                                                 METRICS_LIST(shown),
-                                                 METRICS_NONE, /* a series */
-                                                 false,
-                                                 false, /* an objective */
-                                                 0,
-                                                 NULL,
-                                                 take,
-                                                 name_group,
-                                                 derive};
+const struct metrics_family metrics_exchanges = METRICS_ALONE(
+    "exchanges", cases, keys, sums, quantities, figures, shown, take, name_group, derive);

@@ -67,6 +67,15 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
     return true;
 }
 
+void
+metrics_name_link(struct rec_str from, struct rec_str to, char text[METRICS_NAME_MAX],
+                  struct rec_str *name)
+{
+    snprintf(text, METRICS_NAME_MAX, "%.*s > %.*s", (int)from.len, from.ptr, (int)to.len,
+             to.ptr);
+    *name = rec_str(text);
+}
+
 static bool
 name_group(const struct rec *rec, const double key[], const char *by,
            char text[METRICS_NAME_MAX], struct rec_str *name)
@@ -74,9 +83,7 @@ name_group(const struct rec *rec, const double key[], const char *by,
     (void)key;
     if (strcmp(by, "link") != 0)
         return false;
-    snprintf(text, METRICS_NAME_MAX, "%.*s > %.*s", (int)rec->field[1].len,
-             rec->field[1].ptr, (int)rec->field[2].len, rec->field[2].ptr);
-    *name = rec_str(text);
+    metrics_name_link(rec->field[1], rec->field[2], text, name);
     return true;
 }
 
@@ -92,25 +99,5 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, bool 
 
 static const struct metrics_record cases[] = {{REC_LOAD, NULL}};
 
-const struct metrics_family metrics_links = {"links",
-                                             METRICS_LIST(cases),
-                                             REC_OTHER,    /* no record leads */
-                                             REC_OTHER,    /* nor one of a prediction */
-                                             METRICS_NONE, /* other records */
-                                             METRICS_LIST(keys),
-                                             METRICS_LIST(sums),
-                                             METRICS_LIST(quantities),
-                                             METRICS_LIST(figures),
-                                             0,
-                                             0,
-                                             METRICS_NONE, /* labels */
-                                             METRICS_NONE,
-                                             METRICS_LIST(shown),
-                                             METRICS_NONE, /* a series */
-                                             false,
-                                             false, /* an objective */
-                                             0,
-                                             NULL,
-                                             take,
-                                             name_group,
-                                             derive};
+const struct metrics_family metrics_links = METRICS_ALONE(
+    "links", cases, keys, sums, quantities, figures, shown, take, name_group, derive);

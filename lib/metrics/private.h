@@ -134,6 +134,22 @@ struct metrics_family {
                    bool part, double term[]);
 };
 
+/* A family whose records stand for themselves: no record leads, and there are no other
+ * records, optional figures, labels, series, objectives and state. */
+#define METRICS_ALONE(name, cases, keys, sums, quantities, figures, shown, take, group, \
+                      derive)                                                           \
+    {                                                                                   \
+        name, METRICS_LIST(cases), REC_OTHER, REC_OTHER, METRICS_NONE,                  \
+            METRICS_LIST(keys), METRICS_LIST(sums), METRICS_LIST(quantities),           \
+            METRICS_LIST(figures), 0, 0, METRICS_NONE, METRICS_NONE,                    \
+            METRICS_LIST(shown), METRICS_NONE, false, false, 0, NULL, take, group,      \
+            derive                                                                      \
+    }
+
+/* Names a link in `text`: "FROM > TO". */
+void metrics_name_link(struct rec_str from, struct rec_str to,
+                       char text[METRICS_NAME_MAX], struct rec_str *name);
+
 extern const struct metrics_family metrics_jobs, metrics_training, metrics_queries,
     metrics_tasks, metrics_bounds, metrics_links, metrics_exchanges;
 

@@ -39,7 +39,7 @@ sim_carrier_begin(struct sim_carrier *c, uint64_t token, uint32_t exchange, doub
     if (*batch != NONE)
         c->sent[*batch] = (struct sent){.token = token, .exchange = exchange};
     if (*batch != NONE && c->why.asked)
-        sim_reasons_send(sim_carrier_member(c, token)->reasons, exchange, time);
+        sim_reasons_send(sim_carrier_member(c, token)->first, exchange, time);
     return *batch != NONE;
 }
 
@@ -52,8 +52,7 @@ sim_carrier_member(const struct sim_carrier *c, uint64_t token)
     return member;
 }
 
-/* What happened before `time` is added to the reasons of exchanges, if any are asked
- * for. */
+/* What happened before `time` is added to what is asked of first steps. */
 static inline bool
 pass(struct sim_carrier *c, double time, struct rec_error *err)
 {
@@ -209,8 +208,8 @@ end_piece(void *context, uint64_t id, double time)
     struct sent *sent = &c->sent[c->piece[id].sent];
     if (--sent->pieces == 0) {
         if (c->why.asked)
-            sim_reasons_arrive(sim_carrier_member(c, sent->token)->reasons,
-                               sent->exchange, time);
+            sim_reasons_arrive(sim_carrier_member(c, sent->token)->first, sent->exchange,
+                               time);
         sent->next = c->free_sent;
         c->free_sent = c->piece[id].sent;
         c->arrived(c->context, sent->token);
@@ -457,7 +456,7 @@ sim_carrier_take(struct sim_carrier *c, const struct sim_member *member,
         return false;
     if (!c->why.asked)
         c->why.passed = time;
-    c->why.asked = c->why.asked || member->reasons;
+    c->why.asked = c->why.asked || sim_first_is_watched(member->first);
     c->member[c->nmembers++] = *member;
     return !from || move_pieces(c, member, from, time, err);
 }

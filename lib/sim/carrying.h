@@ -5,7 +5,7 @@
 #include "carrier.h"
 #include "fold.h"
 #include "loads.h"
-#include "reasons.h"
+#include "first.h"
 
 #define NONE FLOW_NONE
 
@@ -33,14 +33,15 @@ struct sent {
 
 /* What explains exchanges: an interval between two events. */
 struct why {
-    bool asked;     /* a member has reasons */
-    bool named;     /* name[] is that of the present colours */
-    double passed;  /* until then, seconds */
-    uint32_t mark;  /* counts intervals */
-    uint32_t *name; /* per link, or colour: the link that stands for it */
+    bool asked;                /* a member is watched */
+    bool named;                /* name[] is that of the present colours */
+    double passed;             /* until then, seconds */
+    uint32_t mark;             /* counts intervals */
+    struct sim_first *sending; /* those that ask for rates, in the present interval */
+    uint32_t *name;            /* per link, or colour: the link that stands for it */
     uint32_t *head; /* per link, or colour: those that it holds back, of list[] */
     struct listed {
-        struct sim_reasons *reasons;
+        struct sim_first *reasons;
         uint32_t held; /* index there */
         uint32_t member, tight, next;
     } * list;

@@ -170,7 +170,7 @@ begin_mean(struct sim_companies *c, struct company *company, double time,
         p->mean = true;
         member[i] = p->member;
         if (p->left < p->total)
-            member[i].reasons = NULL; /* its first step is over */
+            member[i].first = NULL; /* its first step is over */
         part[i] = p->part;
     }
     ok = ok && sim_company_cost(&c->costs, member, part, n, step, err) &&

@@ -273,7 +273,7 @@ static bool
 asks(const struct meeting *m)
 {
     for (uint32_t i = 0; i < m->n; i++)
-        if (m->member[m->order[i]].reasons)
+        if (m->member[m->order[i]].first)
             return true;
     return false;
 }

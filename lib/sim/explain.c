@@ -102,7 +102,7 @@ find_alone(const struct explanation *x, struct rec_error *err)
     bool ok;
     well.health = SIM_LINKS_WELL;
     well.loads = NULL;
-    well.reasons = NULL;
+    well.first = NULL;
     if (!(list = list_leaving(well.layout, &n, err)))
         return false;
     carrier = pool->sharing->open(pool->shared, err);
@@ -198,7 +198,7 @@ by_start(const void *a, const void *b)
 }
 
 static bool
-collect(struct explanation *x, const struct sim_reasons *reasons, struct rec_error *err)
+collect(struct explanation *x, const struct sim_first *reasons, struct rec_error *err)
 {
     uint32_t n = (uint32_t)x->member->layout->exchanges.n;
     for (uint32_t i = 0; i < n; i++) {
@@ -219,7 +219,7 @@ collect(struct explanation *x, const struct sim_reasons *reasons, struct rec_err
 }
 
 bool
-sim_explain(const struct sim_member *member, const struct sim_reasons *reasons,
+sim_explain(const struct sim_member *member, const struct sim_first *reasons,
             sim_explained *tell, void *context, struct rec_error *err)
 {
     struct explanation x = {.member = member};

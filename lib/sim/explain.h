@@ -2,7 +2,7 @@
 #ifndef SIM_EXPLAIN_H
 #define SIM_EXPLAIN_H
 
-#include "reasons.h"
+#include "first.h"
 
 /** Tells of an exchange. */
 typedef bool sim_explained(void *context, const struct sim_reason *reason,
@@ -10,7 +10,7 @@ typedef bool sim_explained(void *context, const struct sim_reason *reason,
 
 /** Tells of the exchanges of a step of a member, in order of their starts. `reasons`
  * NULL: jobs share no links, and each exchange takes its time alone. */
-bool sim_explain(const struct sim_member *member, const struct sim_reasons *reasons,
+bool sim_explain(const struct sim_member *member, const struct sim_first *reasons,
                  sim_explained *tell, void *context,
                  struct rec_error *err) REC_MUST_CHECK;
 

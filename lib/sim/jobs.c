@@ -15,7 +15,7 @@ sim_jobs_forget(struct sim_replay *r, uint32_t index, struct rec_error *err)
     free(live->id);
     free(live->graphs);
     free(live->claim);
-    sim_reasons_free(live->reasons);
+    sim_first_free(live->first);
     *live = (struct live){0};
     if (!rec_grow(&r->vacant, &r->vacant_room, r->nvacant + 1, sizeof *r->vacant, err))
         return false;
@@ -68,21 +68,43 @@ tell_reason(void *context, const struct sim_reason *reason, struct rec_error *er
     return r->sink.explain(r->sink.context, telling->done, r->net, reason, err);
 }
 
-/* Explains the first step of a job that leaves at `time`, if it is over by then. */
+/* Tells what happened in a step, as if it had begun when the job did. */
 static bool
-explain(struct sim_replay *r, uint32_t index, const struct sim_done *done, double time,
-        struct rec_error *err)
+tell_moments(const struct sim_replay *r, const struct live *live,
+             const struct sim_done *done, struct rec_error *err)
+{
+    const struct sim_first *first = live->first;
+    for (size_t i = 0; i < first->before.n; i++) {
+        struct sim_moment moment = first->before.of[i];
+        if (first->from != live->start) {
+            moment.start = live->start + (moment.start - first->from);
+            moment.end = live->start + (moment.end - first->from);
+        }
+        if (!r->sink.happened(r->sink.context, done, r->net, live->claim->server, &moment,
+                              err))
+            return false;
+    }
+    return true;
+}
+
+/* Tells of the first step of a job that leaves at `time`, if it is over by then.
+ * INFINITY: the job is complete; if its steps take a mean, that may be shorter than the
+ * first one. */
+static bool
+tell_first(struct sim_replay *r, uint32_t index, const struct sim_done *done, double time,
+           struct rec_error *err)
 {
     struct live *live = &r->live[index];
     struct telling telling = {r, done};
     struct sim_member member = {.number = index, .layout = live->layout, .net = r->net};
-    double length = live->reasons ? live->reasons->length : live->cost.step.seconds;
-    if (!r->sink.explain || !live->layout || is_waiting(live) ||
-        (live->reasons && !live->reasons->some) ||
-        live->start + length > time * (1 + 1e-12))
+    double length = live->first ? live->first->length : live->cost.step.seconds;
+    if ((!r->sink.explain && !live->first) || !live->layout || is_waiting(live) ||
+        (live->first && !live->first->some) || live->start + length > time * (1 + 1e-12))
         return true;
     member.servers = live->claim->server;
-    return sim_explain(&member, live->reasons, tell_reason, &telling, err);
+    return (!r->sink.happened || !live->first || tell_moments(r, live, done, err)) &&
+           (!r->sink.explain ||
+            sim_explain(&member, live->first, tell_reason, &telling, err));
 }
 
 /* A job that takes time has been in a company. Its cost is then the mean of its steps. */
@@ -91,6 +113,8 @@ leave_company(struct sim_replay *r, uint32_t index, double time, struct rec_erro
 {
     struct live *live = &r->live[index];
     r->left = isfinite(time) ? fmax(r->left, time) : r->left;
+    if (live->first && live->first->open)
+        live->first->some = false; /* its first step is not over */
     if (!r->companies || !(live->cost.step.seconds > 0) || is_waiting(live))
         return true;
     sim_companies_step(r->companies, index, time, &live->cost.step);
@@ -126,7 +150,7 @@ end_first(struct sim_replay *r, struct rec_error *err)
     if (!leave_company(r, index, end.time, err))
         return false;
     done = describe(r, live);
-    return explain(r, index, &done, end.time, err) &&
+    return tell_first(r, index, &done, (double)INFINITY, err) &&
            (!r->sink.done || r->sink.done(r->sink.context, &done, err)) &&
            (!live->claim || pass_servers(r, live->claim, end.time, err)) &&
            sim_jobs_forget(r, index, err);
@@ -229,13 +253,15 @@ sim_jobs_start(struct sim_replay *r, uint32_t index, const uint32_t *servers, do
     done = describe(r, live);
     if (r->sink.started && !r->sink.started(r->sink.context, &done, r->net, servers, err))
         return false;
-    if (r->sink.explain && r->companies) {
+    if ((r->sink.explain || r->sink.happened) && r->companies) {
+        struct sim_asked asked = {r->sink.explain, r->sink.happened,
+                                  r->sink.happened && r->sink.load};
         struct sim_member unseen = member;
         struct sim_cost cost;
-        if (!(live->reasons = sim_reasons_new(&r->pool, err)))
+        if (!(live->first = sim_first_new(&r->pool, r->net, asked, err)))
             return false;
         unseen.loads = NULL;
-        unseen.reasons = member.reasons = live->reasons;
+        unseen.first = member.first = live->first;
         if (!sim_member_observe(&unseen, NULL, &cost, err))
             return false;
     }
@@ -340,7 +366,7 @@ sim_jobs_leave(struct sim_replay *r, uint32_t index, struct rec_error *err)
     if (!leave_company(r, index, r->until, err))
         return false;
     done = describe(r, &r->live[index]);
-    return explain(r, index, &done, r->until, err) &&
+    return tell_first(r, index, &done, r->until, err) &&
            (!r->sink.unfinished ||
             r->sink.unfinished(r->sink.context, &done, r->until, err)) &&
            sim_jobs_forget(r, index, err);

@@ -4,7 +4,7 @@
 #include "channels.h"
 #include "company.h"
 #include "faults.h"
-#include "reasons.h"
+#include "first.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -356,13 +356,14 @@ carry(const struct sim_member *member, struct sim_placed *placed,
     const struct sim_layouts *pool = member->layout->pool;
     bool ok = (placed->carrier = pool->sharing->open(pool->shared, err)) &&
               pool->sharing->take(placed->carrier, member, NULL, 0, err) &&
-              sim_reasons_begin(member->reasons, member->layout, 0, err);
+              sim_first_begin(member->first, member->layout, 0, err);
     sim_layout_share(member, placed, pool->sharing->courier);
     placed->may_stand = sim_faults_failed(pool->faults);
-    ok = ok && sim_step(placed, observer, step, err);
-    if (ok)
-        sim_reasons_end(member->reasons, step->seconds);
-    sim_reasons_stop(member->reasons);
+    ok = ok &&
+         sim_step(placed, observer ? observer : sim_first_observer(member->first), step,
+                  err) &&
+         sim_first_end(member->first, step->seconds, err);
+    sim_first_stop(member->first);
     if (placed->carrier)
         pool->sharing->close(placed->carrier);
     return ok;
@@ -380,7 +381,7 @@ step_by_courier(const struct sim_member *member, struct sim_placed *placed,
         return false;
     well.health = SIM_LINKS_WELL;
     well.loads = NULL;
-    well.reasons = NULL;
+    well.first = NULL;
     if (!carry(&well, placed, NULL, step, err))
         return false;
     step->seconds = step->comm = (double)INFINITY;
@@ -545,7 +546,7 @@ learn(const struct sim_member *member, struct rec_str geometry, uint32_t *index,
     struct rec_str times;
     bool by_times, ok;
     unseen.loads = NULL;
-    unseen.reasons = NULL;
+    unseen.first = NULL;
     if (layout->pool)
         bound_costs(layout->pool);
     *index = REC_NONE;

@@ -98,7 +98,7 @@ sim_loads_of_step(const struct sim_member *member, struct sim_shares *shares,
     struct sim_cost cost;
     bool ok;
     one.loads = loads;
-    one.reasons = NULL;
+    one.first = NULL;
     ok = loads && sim_member_observe(&one, NULL, &cost, err);
     if (ok && isinf(cost.step.seconds)) {
         sim_loads_clear(loads);

@@ -40,7 +40,7 @@ sim_party_simulate(struct sim_party *p, const struct sim_layouts *pool, double t
     if (p->part > 0) /* else a step may take for ever */
         passed = p->part * p->alone.seconds;
     if (p->left < p->total)
-        member.reasons = NULL; /* its first step is over */
+        member.first = NULL; /* its first step is over */
     /* What is over of the step is measured now, where it was counted as a part of a step
      * alone, which sends at another pace than the mean over it. */
     if (p->mean)

@@ -6,89 +6,15 @@
 
 /* ---- tables ------------------------------------------------------------------ */
 
-static void
-free_table(struct sim_reasons_table *t)
-{
-    free(t->when);
-    free(t->held);
-    free(t->slot);
-    *t = (struct sim_reasons_table){.n = 0};
-}
-
-struct sim_reasons *
-sim_reasons_new(struct sim_layouts *pool, struct rec_error *err)
-{
-    struct sim_reasons *r = calloc(1, sizeof *r);
-    if (r)
-        r->pool = pool;
-    else
-        rec_fail_memory(err);
-    return r;
-}
-
 void
-sim_reasons_free(struct sim_reasons *r)
-{
-    if (!r)
-        return;
-    sim_reasons_stop(r);
-    free_table(&r->now);
-    free_table(&r->last);
-    free(r);
-}
-
-bool
-sim_reasons_begin(struct sim_reasons *r, const struct sim_layout *layout, double time,
-                  struct rec_error *err)
-{
-    struct sim_reasons_table *t;
-    if (!r)
-        return true;
-    t = &r->now;
-    sim_reasons_stop(r);
-    free_table(t);
-    t->n = (uint32_t)layout->exchanges.n;
-    if (!(t->when = malloc((t->n + (size_t)1) * sizeof *t->when)))
-        return rec_fail_memory(err);
-    for (uint32_t i = 0; i < t->n; i++)
-        t->when[i] = (struct sim_when){.start = (double)NAN, .end = (double)NAN};
-    r->begun = time;
-    r->open = true;
-    r->pool->explained++;
-    return true;
-}
-
-void
-sim_reasons_stop(struct sim_reasons *r)
-{
-    if (!r || !r->open)
-        return;
-    r->open = false;
-    r->pool->explained--;
-}
-
-void
-sim_reasons_end(struct sim_reasons *r, double time)
-{
-    if (!r || !r->open)
-        return;
-    sim_reasons_stop(r);
-    free_table(&r->last);
-    r->last = r->now;
-    r->now = (struct sim_reasons_table){.n = 0};
-    r->length = time - r->begun;
-    r->some = true;
-}
-
-void
-sim_reasons_send(struct sim_reasons *r, uint32_t exchange, double time)
+sim_reasons_send(struct sim_first *r, uint32_t exchange, double time)
 {
     if (r && r->open && isnan(r->now.when[exchange].start))
         r->now.when[exchange].start = time - r->begun;
 }
 
 void
-sim_reasons_arrive(struct sim_reasons *r, uint32_t exchange, double time)
+sim_reasons_arrive(struct sim_first *r, uint32_t exchange, double time)
 {
     if (r && r->open)
         r->now.when[exchange].end = time - r->begun;
@@ -122,7 +48,7 @@ grow_slots(struct sim_reasons_table *t, struct rec_error *err)
 }
 
 struct sim_held *
-sim_reasons_find(struct sim_reasons *r, uint32_t exchange, uint32_t link,
+sim_reasons_find(struct sim_first *r, uint32_t exchange, uint32_t link,
                  struct rec_error *err)
 {
     struct sim_reasons_table *t = &r->now;
@@ -152,7 +78,7 @@ is_worse(const struct sim_held *a, const struct sim_held *b)
 }
 
 bool
-sim_reasons_of(const struct sim_reasons *r, uint32_t exchange, struct sim_reason *reason)
+sim_reasons_of(const struct sim_first *r, uint32_t exchange, struct sim_reason *reason)
 {
     const struct sim_reasons_table *t = &r->last;
     const struct sim_held *most = NULL;
@@ -207,12 +133,12 @@ links_of(const struct sim_carrier *c, const struct piece *piece)
     return (struct crossed){class->link, class->crossing, class->n};
 }
 
-static struct sim_reasons *
-reasons_of(const struct sim_carrier *c, const struct piece *piece)
+static struct sim_first *
+first_of(const struct sim_carrier *c, const struct piece *piece)
 {
-    struct sim_reasons *r =
-        piece->sent == NONE ? NULL
-                            : sim_carrier_member(c, c->sent[piece->sent].token)->reasons;
+    struct sim_first *r = piece->sent == NONE
+                              ? NULL
+                              : sim_carrier_member(c, c->sent[piece->sent].token)->first;
     return r && r->open ? r : NULL;
 }
 
@@ -238,7 +164,7 @@ name_colours(struct sim_carrier *c, struct rec_error *err)
 
 /* A piece of an exchange that is explained: who holds it back, and what it carries. */
 static bool
-add_piece(struct sim_carrier *c, const struct piece *piece, struct sim_reasons *r,
+add_piece(struct sim_carrier *c, const struct piece *piece, struct sim_first *r,
           double seconds, struct rec_error *err)
 {
     struct why *why = &c->why;
@@ -299,7 +225,7 @@ count_flows(struct sim_carrier *c, const struct piece *piece, double seconds)
 }
 
 static void
-add_waits(struct sim_carrier *c, const struct piece *piece, struct sim_reasons *r,
+add_waits(struct sim_carrier *c, const struct piece *piece, struct sim_first *r,
           double seconds)
 {
     struct sim_when *when = &r->now.when[c->sent[piece->sent].exchange];
@@ -312,12 +238,46 @@ add_waits(struct sim_carrier *c, const struct piece *piece, struct sim_reasons *
         when->measured += seconds;
 }
 
+/* Adds what a piece sends over links to the rates of its step. */
+static void
+add_rates(struct sim_carrier *c, const struct piece *piece, struct sim_first *r)
+{
+    struct why *why = &c->why;
+    struct crossed on;
+    double rate;
+    if (r->rates.mark != why->mark) {
+        r->rates.mark = why->mark;
+        r->rates.next = why->sending;
+        why->sending = r;
+    }
+    if (piece->flow == NONE)
+        return;
+    rate = flow_rate(c->links, piece->flow);
+    on = links_of(c, piece);
+    for (uint32_t i = 0; i < on.n; i++)
+        r->rates.sum[on.link[i]] += rate * (on.crossing ? on.crossing[i] : 1);
+}
+
+static void
+pass_rates(struct sim_carrier *c, double from, double to)
+{
+    const struct flow_classes *found = c->fold ? c->classes.found : NULL;
+    const uint32_t *colour = found ? found->colour : NULL;
+    struct sim_first *r;
+    c->why.sending = NULL;
+    for (size_t i = 0; i < c->npieces; i++)
+        if ((r = first_of(c, &c->piece[i])) && r->asked.rates)
+            add_rates(c, &c->piece[i], r);
+    for (r = c->why.sending; r; r = r->rates.next)
+        sim_first_pass(r, colour, from, to);
+}
+
 bool
 sim_reasons_pass(struct sim_carrier *c, double time, struct rec_error *err)
 {
     struct why *why = &c->why;
-    double seconds = time - why->passed;
-    struct sim_reasons *r;
+    double from = why->passed, seconds = time - from;
+    struct sim_first *r;
     if (!(seconds > 0))
         return true;
     why->passed = time;
@@ -327,15 +287,16 @@ sim_reasons_pass(struct sim_carrier *c, double time, struct rec_error *err)
         return false;
     why->mark = ++c->member[0].layout->pool->intervals;
     why->nlist = 0;
+    pass_rates(c, from, time);
     for (size_t i = 0; i < c->npieces; i++)
-        if ((r = reasons_of(c, &c->piece[i])) &&
+        if ((r = first_of(c, &c->piece[i])) && r->asked.reasons &&
             !add_piece(c, &c->piece[i], r, seconds, err))
             return false;
     for (size_t i = 0; why->nlist && i < c->npieces; i++)
         if (c->piece[i].sent != NONE && c->piece[i].flow != NONE)
             count_flows(c, &c->piece[i], seconds);
     for (size_t i = 0; i < c->npieces; i++)
-        if ((r = reasons_of(c, &c->piece[i])))
+        if ((r = first_of(c, &c->piece[i])) && r->asked.reasons)
             add_waits(c, &c->piece[i], r, seconds);
     for (size_t i = 0; i < why->nlist; i++)
         why->head[why->list[i].tight] = NONE;

@@ -11,6 +11,8 @@
 
 #include "rampipe/sim.h"
 
+struct sim_first;
+
 /** An exchange on a link. */
 struct sim_held {
     uint32_t exchange, link;
@@ -36,43 +38,22 @@ struct sim_reasons_table {
     size_t nslots;  /* a power of two, or 0 */
 };
 
-struct sim_reasons {
-    struct sim_reasons_table now, last; /* of a step that runs, and of one that is over */
-    double begun;                       /* when the step that runs began, seconds */
-    double length;                      /* of the one that is over, seconds */
-    bool open;                          /* a step runs */
-    bool some;                          /* one is over */
-    struct sim_layouts *pool;           /* counts those that are open */
-};
-
-struct sim_reasons *sim_reasons_new(struct sim_layouts *pool,
-                                    struct rec_error *err) REC_MUST_CHECK;
-/** `reasons` may be NULL, here and below. */
-void sim_reasons_free(struct sim_reasons *reasons);
-/** A step of a layout begins at `time`. What a step before it has left is forgotten, if
- * that has not ended. */
-bool sim_reasons_begin(struct sim_reasons *reasons, const struct sim_layout *layout,
-                       double time, struct rec_error *err) REC_MUST_CHECK;
-/** It ends, or it is given up: then the last one that has ended counts. */
-void sim_reasons_end(struct sim_reasons *reasons, double time);
-void sim_reasons_stop(struct sim_reasons *reasons);
-
-/** Something of an exchange leaves, or has arrived. */
-void sim_reasons_send(struct sim_reasons *reasons, uint32_t exchange, double time);
-void sim_reasons_arrive(struct sim_reasons *reasons, uint32_t exchange, double time);
+/** Something of an exchange leaves, or has arrived. `first` may be NULL. */
+void sim_reasons_send(struct sim_first *reasons, uint32_t exchange, double time);
+void sim_reasons_arrive(struct sim_first *reasons, uint32_t exchange, double time);
 
 /** The place of an exchange and a link. NULL: *err. */
-struct sim_held *sim_reasons_find(struct sim_reasons *reasons, uint32_t exchange,
+struct sim_held *sim_reasons_find(struct sim_first *reasons, uint32_t exchange,
                                   uint32_t link, struct rec_error *err) REC_MUST_CHECK;
 
 /** What the last step that is over says of an exchange; `alone` is not set. False: it was
  * not sent. */
-bool sim_reasons_of(const struct sim_reasons *reasons, uint32_t exchange,
+bool sim_reasons_of(const struct sim_first *reasons, uint32_t exchange,
                     struct sim_reason *reason);
 
 struct sim_carrier;
-/** Adds the time from the last event of a carrier to this one; some of its members have
- * reasons. */
+/** Adds the time from the last event of a carrier to this one; some of its members are
+ * watched. */
 bool sim_reasons_pass(struct sim_carrier *carrier, double time,
                       struct rec_error *err) REC_MUST_CHECK;
 

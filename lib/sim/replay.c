@@ -6,7 +6,7 @@
  * starts of jobs that had to wait for their servers.
  */
 #include "loads.h"
-#include "reasons.h"
+#include "first.h"
 #include "replay.h"
 
 #include <math.h>
@@ -103,7 +103,7 @@ sim_replay_free(struct sim_replay *r)
         free(r->live[i].id);
         free(r->live[i].graphs);
         free(r->live[i].claim);
-        sim_reasons_free(r->live[i].reasons);
+        sim_first_free(r->live[i].first);
     }
     net_free(r->net);
     graph_stream_free(&r->stream);

@@ -29,8 +29,9 @@ struct live {
     double waited;        /* for its servers, seconds */
     double alone;   /* a step if no other job sends and all links are well, seconds */
     double healthy; /* the same if all servers are healthy; NAN: all are */
-    struct sim_reasons *reasons; /* of its first step; owned; NULL: nobody asks */
-    uint64_t number;             /* of its start; 0: it has no alloc yet */
+    struct sim_first
+        *first;          /* what is asked of its first step; owned; NULL: nobody asks */
+    uint64_t number;     /* of its start; 0: it has no alloc yet */
     struct claim *claim; /* owned; NULL: no job shares links, or there is no alloc yet */
 };
 

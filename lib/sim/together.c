@@ -4,7 +4,7 @@
  * on what it sends to the carrier of the moment.
  */
 #include "company.h"
-#include "reasons.h"
+#include "first.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,11 +47,12 @@ begin_step(struct sim_run *run, double time, struct rec_error *err)
 {
     struct sim_placed placed;
     if (!sim_layout_place(&run->member, &placed, err) ||
-        !sim_reasons_begin(run->member.reasons, run->member.layout, time, err))
+        !sim_first_begin(run->member.first, run->member.layout, time, err))
         return false;
     sim_layout_share(&run->member, &placed, &passing);
     placed.carrier = run;
-    if (!(run->stepping = sim_stepping_new(&placed, NULL, time, err)))
+    if (!(run->stepping = sim_stepping_new(&placed, sim_first_observer(run->member.first),
+                                           time, err)))
         return false;
     run->begun = time;
     run->next = sim_stepping_next(run->stepping);
@@ -70,8 +71,9 @@ end_step(struct sim_run *run, double time, struct rec_error *err)
                         run->member.layout->where.graph->id, time);
     sim_stepping_free(run->stepping);
     run->stepping = NULL;
-    sim_reasons_end(run->member.reasons, time);
-    run->member.reasons = NULL; /* only the first step is asked for */
+    if (!sim_first_end(run->member.first, time, err))
+        return false;
+    run->member.first = NULL; /* only the first step is asked for */
     run->next = (double)INFINITY;
     run->sum.seconds += step.seconds;
     run->sum.comm += step.comm;
@@ -177,7 +179,7 @@ sim_run_free(struct sim_run *run)
     if (!run)
         return;
     leave(run);
-    sim_reasons_stop(run->member.reasons);
+    sim_first_stop(run->member.first);
     sim_stepping_free(run->stepping);
     free(run);
 }

@@ -107,6 +107,36 @@ struct timeline_training {
     int64_t iteration;           /* when the iteration began */
 };
 
+/* A job sends over a link at one rate. Times are nanoseconds. */
+struct timeline_rate {
+    int64_t from, to;
+    double rate; /* bytes/s */
+    uint32_t link;
+};
+
+struct timeline_link {
+    const char *name; /* "FROM > TO" */
+    double seconds;   /* for which all that it carries would fill it */
+    bool shown;       /* it gets a counter */
+};
+
+/* What links carry over time. Starts as {0}. */
+struct timeline_links {
+    struct timeline_link *link;
+    size_t nlinks, link_room;
+    struct timeline_rate *rate;
+    size_t nrates, rate_room;
+    struct rec_map names;
+    uint32_t process; /* which has the counters, once there are points */
+};
+
+/* From `at` on a link carries so much. */
+struct timeline_point {
+    int64_t at;
+    double rate; /* bytes/s */
+    uint32_t link;
+};
+
 struct timeline {
     int64_t from, to; /* the span that is shown */
     const char *job;  /* NULL: all */
@@ -118,6 +148,8 @@ struct timeline {
     struct timeline_training training;
     struct timeline_slice batch; /* the last batch of queries */
     uint64_t queries;            /* visits of that batch that are still to come */
+    struct timeline_links links;
+    uint64_t most; /* links that get a counter */
     struct timeline_slice *slice;
     size_t nslices, slice_room;
     struct timeline_mark *mark;
@@ -183,6 +215,18 @@ bool timeline_find_arrow(const struct timeline *t, const struct timeline_arrow *
 enum { TIMELINE_MARK_NAME = 300 };
 /* Names a mark: "JOB: CAUSE" of a block record, the event of a train record. */
 void timeline_name_mark(const struct timeline_mark *mark, char text[TIMELINE_MARK_NAME]);
+
+/* ---- links.c: what links carry -------------------------------------------- */
+
+void timeline_links_free(struct timeline_links *links);
+/* A job sends `bytes` over the link of that name at a rate. */
+bool timeline_add_rate(struct timeline *t, struct rec_str name, double capacity,
+                       const struct timeline_rate *rate, double bytes,
+                       struct rec_error *err) REC_MUST_CHECK;
+/* Makes the values of the counters of the most loaded links, for each instant at which
+ * they change, by links. *point is to be freed, also if this fails. */
+bool timeline_make_points(struct timeline *t, struct timeline_point **point, size_t *n,
+                          struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- lanes.c: which slice is on which track -------------------------------- */
 

@@ -138,6 +138,7 @@ timeline_new(const struct timeline_options *options, struct rec_error *err)
     t->to = nanoseconds(options->to);
     t->job = options->job;
     t->sends = options->sends;
+    t->most = options->links;
     t->batch.track = REC_NONE;
     return t;
 }
@@ -515,6 +516,34 @@ take_block(struct timeline *t, const struct rec_reader *reader, const struct rec
             timeline_add_mark(t, &mark, err));
 }
 
+/* What a job sends over a link becomes a part of the counter of the link. */
+static bool
+take_rate(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
+          struct rec_error *err)
+{
+    struct rec_str from = rec->field[2], to = rec->field[3];
+    struct timeline_rate one = {.link = 0};
+    double start, end, capacity;
+    char *name;
+    bool ok;
+    if (!rec_get_number(reader, rec, 4, &start, err) ||
+        !rec_get_number(reader, rec, 5, &end, err) ||
+        !rec_get_number(reader, rec, 6, &one.rate, err) ||
+        !rec_get_number(reader, rec, 7, &capacity, err))
+        return false;
+    one.from = nanoseconds(start);
+    one.to = nanoseconds(end);
+    if (t->most == 0 || (t->job && !rec_str_is(rec->field[1], t->job)) ||
+        !timeline_shows(t, one.from, one.to))
+        return true;
+    if (asprintf(&name, "%.*s > %.*s", (int)from.len, from.ptr, (int)to.len, to.ptr) < 0)
+        return rec_fail_memory(err);
+    ok = timeline_add_rate(t, rec_str(name), capacity, &one, one.rate * (end - start),
+                           err);
+    free(name);
+    return ok;
+}
+
 /* Ends a stream. A phase or iteration that is still open is dropped: nobody knows when it
  * would have ended. */
 static void
@@ -555,6 +584,7 @@ timeline_take(struct timeline *t, const struct rec_reader *reader, const struct 
     case REC_DEP: return rec_need(reader, rec, err) && take_dep(t, rec, err);
     case REC_DONE: return rec_need(reader, rec, err) && take_done(t, rec, err);
     case REC_BLOCK: return rec_check(reader, rec, err) && take_block(t, reader, rec, err);
+    case REC_RATE: return rec_check(reader, rec, err) && take_rate(t, reader, rec, err);
     case REC_STATE: return rec_check(reader, rec, err) && take_state(t, reader, rec, err);
     case REC_TRAIN: return rec_check(reader, rec, err) && take_train(t, reader, rec, err);
     case REC_TRAINED:

@@ -16,6 +16,7 @@ timeline_free(struct timeline *t)
 {
     if (!t)
         return;
+    timeline_links_free(&t->links);
     free(t->slice);
     free(t->mark);
     free(t->arrow);

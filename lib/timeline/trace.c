@@ -13,11 +13,11 @@
 
 /* Events at the same time are written in this order: slices end before others begin, so
  * that counters do not jump, and arrows follow the slices that they are bound to. */
-enum kind { FLIGHT_END, SLICE_END, SLICE, FLIGHT, ARROW, ARROW_HEAD, MARK };
+enum kind { FLIGHT_END, SLICE_END, SLICE, FLIGHT, ARROW, ARROW_HEAD, MARK, RATE };
 
 struct event {
     int64_t at;     /* nanoseconds */
-    uint32_t index; /* of a slice, an arrow or a mark, depending on kind */
+    uint32_t index; /* of a slice, an arrow, a mark or a point, depending on kind */
     enum kind kind;
 };
 
@@ -35,6 +35,8 @@ struct picture {
     struct event *event;
     size_t nevents, event_room;
     struct load *load;
+    struct timeline_point *point; /* of the counters of links */
+    size_t npoints;
 };
 
 /* ---- events -------------------------------------------------------------- */
@@ -94,6 +96,9 @@ make_events(struct picture *p, struct rec_error *err)
             return false;
     for (size_t i = 0; i < t->nmarks; i++)
         if (!add(p, t->mark[i].at, MARK, i, err))
+            return false;
+    for (size_t i = 0; i < p->npoints; i++)
+        if (!add(p, p->point[i].at, RATE, i, err))
             return false;
     if (p->nevents > 1)
         qsort(p->event, p->nevents, sizeof *p->event, compare_events);
@@ -340,6 +345,13 @@ put_slice_event(struct picture *p, const struct timeline_slice *slice, enum kind
 }
 
 static void
+put_rate(struct picture *p, const struct timeline_point *point)
+{
+    const struct timeline_links *links = &p->t->links;
+    put_counter(p, links->link[point->link].name, point->at, links->process, point->rate);
+}
+
+static void
 put_event(struct picture *p, const struct event *event)
 {
     switch (event->kind) {
@@ -350,6 +362,7 @@ put_event(struct picture *p, const struct event *event)
     case ARROW:
     case ARROW_HEAD: put_arrow(p, event); break;
     case MARK: put_mark(p, &p->t->mark[event->index]); break;
+    case RATE: put_rate(p, &p->point[event->index]); break;
     }
 }
 
@@ -376,11 +389,13 @@ timeline_write(struct timeline *t, struct rec_writer *writer, struct rec_error *
 {
     struct picture p = {.t = t};
     bool ok =
+        timeline_make_points(t, &p.point, &p.npoints, err) &&
         ((p.load = calloc(t->nprocesses + 1, sizeof *p.load)) || rec_fail_memory(err)) &&
         timeline_lay(t, &p.lanes, false, err) && make_events(&p, err) &&
         put_all(&p, writer, err);
     timeline_lanes_free(&p.lanes);
     free(p.event);
     free(p.load);
+    free(p.point);
     return ok;
 }

@@ -38,7 +38,7 @@ flags() {
     done
     # Tool names that are no English words must have the prefix in all pages but rampipe.1: `rampipe TOOL` takes
     # names without it.
-    run grep -nE '(^|[^a-z-])(pdgen|pd2graph|ramp\\?-alloc|tracegen|reccheck|plot-training|plot-latency)\b' \
+    run grep -nE '(^|[^a-z-])(pdgen|pd2graph|ramp\\?-alloc|tracegen|reccheck|plot-training|plot-latency|plot-network)\b' \
         -r "$root/usr/share/man" --exclude=rampipe.1
     echo "$output"
     [ "$status" = 1 ]
@@ -50,6 +50,7 @@ flags() {
         grep -q '^all.goodput'
     bash -c "$(rp-plot-training --help | sed -n 's/^  \(.*\) >run.svg/\1/p')" | grep -q '</svg>'
     bash -c "$(rp-plot-latency --help | sed -n 's/^  \(.*\) >latency.svg/\1/p')" | grep -q '</svg>'
+    bash -o pipefail -c "$(rp-plot-network --help | sed -n 's/^  \(.*\) >network.svg/\1/p')" | grep -q '</svg>'
     bash -c "$(rp-report --help | sed -n 's/^  \(rp-sim.*\) >build.*/\1/p')" | grep -q '^</html>'
     (cd "$BATS_TEST_TMPDIR" && mkdir -p build &&
         bash -c "$(rp-predict-collectives --help | sed -n 's/^  \(printf.*\)/\1/p')" | grep -q '^a.*state')

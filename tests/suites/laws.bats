@@ -22,6 +22,7 @@ setup_file() {
     grep -q '^block' alloc.rec
     sim alloc.rec >done.rec
     { grep '^#rampipe' alloc.rec && sim --contention --links --explain laid.rec | grep -E '^(load|explain)' && echo '#end'; } >why.rec
+    { grep '^#rampipe' alloc.rec && sim --contention --links --timeline laid.rec | grep -E '^(run|rate)' && echo '#end'; } >rates.rec
     { head -n 150 "$ROOT/traces/spot.rec" | grep -v '^#end' && echo '#end'; } >spot.rec
     tracegen fit --stats spot.rec >model.rec
     sim elastic --until 4000 spot.rec >elastic.rec
@@ -82,7 +83,7 @@ law() {
     for ggo in "$ROOT"/tools/*.ggo; do
         name=$(basename "$ggo" .ggo)
         case $name in common | *_* | pdgen | et2graph | onnx2graph | net2rec | tracegen) continue ;; esac
-        case $name in sim-* | tracegen-* | ramp-alloc-*) name="${name%-*} ${name##*-}" ;; esac
+        case $name in sim-* | tracegen-* | ramp-alloc-* | net2rec-*) name="${name%-*} ${name##*-}" ;; esac
         grep -q "^$name " "$ROOT/tests/tools/laws/laws.py" || { echo "$name has none"; return 1; }
     done
 }

@@ -69,6 +69,71 @@ readable() { python3 "$ROOT/tests/tools/pictures.py" "$@"; }
     grep -q '>policy@choose<' blocking.svg
 }
 
+@test "pictures: maps of networks are readable, and show what links carried" {
+    draw() { "$ROOT/scripts/plot-network" "$@"; }
+    # Server 0 sends 0.2 of what its link could carry, the switch 0.95 to it; each half of the line has its colour.
+    { printf 'cluster\tisland\t3\t1e9\t0\t1e9\n'
+        printf 'load\t%s\t%s\t%s\t%s\t10\t1e9\n' 0 switch 2e9 9 switch 0 9.5e9 9.5; } >island.rec
+    draw <island.rec >island.svg
+    grep -q 'title="0 to switch: 20 %, busy 90 %, 2 GB; back: 95 %, busy 95 %, 9.5 GB"' island.svg
+    [ "$(grep -o 'stroke="#f2c230"' island.svg | wc -l) $(grep -o 'stroke="#3b0f52"' island.svg | wc -l)" = '1 1' ]
+    # by busy time both halves are above 0.9 and have one colour; by bytes 2 GB is more than a fifth of 9.5 GB
+    draw --by busy island.rec | grep -c 'stroke="#3b0f52"' | grep -qx 1
+    draw --by bytes --title 'Mine & <yours>' island.rec -o bytes.svg
+    grep -q 'stroke="#ee8026"' bytes.svg
+    for text in 'Mine &amp; &lt;yours&gt;' 'to 1.9 GB' '7.6 GB to 9.5 GB' nothing 'Bytes carried in 10 s'; do
+        grep -q ">${text}[^<]*<" bytes.svg
+    done
+    pd2graph --no-job "$ROOT/traces/alexnet.txt" | tracegen jobs --jobs 2 --interarrival fixed:0.01 --steps fixed:1 |
+        partition -q --degree 4 >jobs.rec
+    for kind in fat-tree:4x4,12.5GB/s,1us,80GB,taper=4 rail:2,2,4,50GB/s,1us,450GB/s,80GB torus:3x3x2,50GB/s,1us,80GB \
+        dragonfly:3,2,2,25GB/s,1us,80GB fat-tree:8x8x4,12.5GB/s,1us,80GB,taper=2 island:72,50GB/s,1us,80GB; do
+        alloc --place spread --cluster $kind jobs.rec | sim --contention --links | draw >"${kind%%,*}.svg"
+    done
+    { printf 'cluster\tcustom\tg0,g1\t80e9\nlink\tg0\tpcie\t2e9\t0\tboth=1\nlink\tg1\tpcie\t2e9\t0\tboth=1\n'
+        printf 'link\tg0\tg1\t5e9\t0\nload\tg0\tg1\t4e9\t1\t1\t5e9\n'; } | draw >custom.svg
+    readable ./*.svg
+    # Large networks are folded: of 72 servers the 68 without jobs are alike, and two times two others.
+    for text in '2 × server' '68 × server' '73 nodes, folded'; do grep -q ">$text" island:72.svg; done
+    alloc --cluster torus:8x8x8,50GB/s,1us,80GB --place spread jobs.rec | sim --contention --links >torus.rec
+    run -3 draw torus.rec
+    [[ $output == *'a picture of 512 nodes could not be read'*'--nodes=512 draws all' ]]
+}
+
+@test "pictures: the map in the pages is what its commands draw" {
+    mkdir build
+    awk '/^```sh/ { block = "" } { block = block $0 "\n" } /plot-network -o/ { found = block } END { printf "%s", found }' \
+        "$ROOT/docs/networks.md" | sed "1d; s#traces/#$ROOT/&#; s#^scripts/#$ROOT/&#" | bash >/dev/null
+    # the figures and the colours; where Graphviz puts things is its own matter
+    shown() { grep -oE 'title="[^"]*"|stroke="#[0-9a-f]*"' "$1" | sort; }
+    diff <(shown build/network.svg) <(shown "$ROOT/docs/network.svg")
+    [ "$(shown build/network.svg | wc -l)" -gt 40 ]
+}
+
+@test "pictures: what is no map of a network is refused" {
+    refuse() { # status, message, operands; the stream is standard input
+        run -"$1" "$ROOT/scripts/plot-network" "${@:3}"
+        [[ $output == *"$2"* ]] || { echo "$output"; return 1; }
+    }
+    printf 'cluster\tisland\t3\t1e9\t0\t1e9\n' >bare.rec
+    printf 'load\t0\tswitch\t2e9\t9\t10\t1e9\n' >loads.rec
+    refuse 3 'no load records are in the stream: sim --contention --links writes them' bare.rec
+    refuse 3 'there must be one cluster in the stream, there are 0' loads.rec
+    cat bare.rec loads.rec bare.rec >two.rec
+    refuse 3 'a stream must have only one cluster record' two.rec
+    { cat bare.rec; sed s/switch/leaf/ loads.rec; } >strange.rec
+    refuse 3 "a load record has a link from '0' to 'leaf', which the cluster has not" strange.rec
+    { cat "$ROOT/traces/clusters/ramp.rec" loads.rec; } | grep -v '^#' >ramp.rec
+    refuse 3 'no links are known of a 4x4x2 cluster' ramp.rec
+    gzip -c bare.rec loads.rec | head -c 60 >cut.rec
+    refuse 4 cut cut.rec
+    refuse 2 "--by must be share, busy or bytes, got 'size'" --by size bare.rec
+    refuse 2 "--nodes must be a number up to 999999, got '-1'" --nodes=-1 bare.rec
+    refuse 2 'option --size not recognized' --size
+    cat bare.rec loads.rec >good.rec
+    refuse 4 'No space left' -o /dev/full good.rec
+}
+
 @test "pictures: what is not readable is told" {
     svg() { # FILE, what is in it
         printf '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200" font-size="10">%s</svg>' "$2" >"$1"

@@ -12,6 +12,9 @@ make_programs() {
     printf '#rampipe\t1\n' >why.rec
     for to in b c d e; do printf 'load\ta\t%s\t1e9\t1\t2\t1e9\tlinks=4\n' $to; done >>why.rec
     echo "#end" >>why.rec
+    printf '#rampipe\t1\nrun\tj\tx\ta\t0\t1\n' >rates.rec
+    for to in b c d e; do printf 'rate\tj\ta\t%s\t0\t1\t1e9\t2e9\n' $to; done >>rates.rec
+    echo "#end" >>rates.rec
     { printf '#rampipe\t1\ncluster\tisland\t4\t3e11\t2e-6\t8e10\n' && grep -v '^#' parts.rec && echo '#end'; } >island.rec
     { printf '#rampipe\t1\ncluster\tcustom\ta,b,c\t8e10\talgorithm=ring\n' &&
         printf 'link\t%s\ts\t3e11\t1e-6\tboth=1\n' a b c && printf 'route\ta\tb\ts,c,s\n#end\n'; } >net.rec
@@ -60,6 +63,7 @@ alloc	island.rec
 alloc	parts.rec	--cluster=$PWD/net.rec
 net2rec	net.yml
 net2rec	net.topo	--memory=80GB
+net2rec links	net.rec
 net2rec	two.topo	--nvlink=25GB/s --pcie=16GB/s --socket=9GB/s --latency=1us
 ramp-alloc	parts.rec	--agent=$PWD/agent.sh
 ramp-alloc bound	parts.rec
@@ -85,6 +89,7 @@ rec2sqlite	done.rec
 timeline	ran.rec
 timeline	ran.rec	--svg
 timeline	ran.rec	--html
+timeline	rates.rec	--links=1
 runtasks	tasks.rec	--brief -j1
 pdgen	vgg16
 roofline	work.rec	--batch=8
@@ -107,7 +112,7 @@ each() {
         $1 || { echo "$program failed"; return 1; }
     done <"${2:-programs}"
 }
-each_filter() { grep -vE '^(pd2graph|pdgen|task2graph|et2graph|onnx2graph|net2rec)\b' programs >filters; each "$1" filters; }
+each_filter() { grep -vE $'^(pd2graph|pdgen|task2graph|et2graph|onnx2graph|net2rec)\t' programs >filters; each "$1" filters; }
 
 status_is() { # expected status, command...
     local want=$1 got=0

@@ -65,6 +65,7 @@ static const struct {
                        "run\ta\t1\t0-0-0\t0\t2\n"
                        "send\ta\t1\t2\t0-0-0\t0-1-0\t2\t3\t10\n"
                        "exchange\ta\tc\treduce\t0-0-0,0-1-0\t2\t3\t10\tlane=x\n"
+                       "rate\ta\ts\tt\t2\t3\t10\t30\n"
                        "explain\ta\t1\tmessage\t2\t3\t1\tlink\tdst=2\theld=0.5\tfrom=s\n"
                        "done\ta\tg\t0\t0\t100\tmodel=m\tsteps=10\tstep=10\n"
                        "block\tb\t130\tno_servers\tarrival=130\n"
@@ -431,7 +432,7 @@ static const struct {
     {"piece", "rdsf"},    {"checked", "rdsf"},   {"collective", "rdsf"},
     {"transfer", "rf"},   {"server", "rsf"},     {"fault", "rf"},
     {"load", "rdf"},      {"explain", "rdsf"},   {"stack", "rdsf"},
-    {"training", "rdsf"},
+    {"training", "rdsf"},   {"rate", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */

@@ -34,6 +34,7 @@ ramp-alloc bound --shape 2x2x2                          parts.rec
 learn --shape 2x2x2 --generations 1 --jobs 9 --loads 9  parts.rec
 sim                                                     alloc.rec
 sim --timeline                                          alloc.rec
+timeline --links 3                                      rates.rec
 graph2et --prefix again                                 placed.rec
 sim --until 30                                          alloc.rec
 sim elastic                                             spot.rec
@@ -79,6 +80,7 @@ parallel --pp 2                                         one.rec
 footprint -p fp16                                       graphs.rec
 footprint -p fp16 --largest-batch --memory 80GB        graphs.rec
 tracegen jobs --jobs 9 --interarrival exponential:2     graphs.rec
+net2rec links                                           custom.rec
 tracegen fit                                            spot.rec
 tracegen fit --stats                                    spot.rec
 tracegen preempt --minutes 500                          model.rec
@@ -121,7 +123,7 @@ FIXED = {("cluster", 1), ("alloc", 5), ("block", 3), ("run", 3), ("send", 4), ("
          ("attempt", 5), ("model", 1), ("planned", 1), ("train", 2), ("account", 1), ("trained", 1),
          ("collective", 2), ("collective", 3), ("cluster", 2), ("link", 1), ("link", 2),
          ("route", 1), ("route", 2), ("route", 3), ("server", 1), ("fault", 2), ("fault", 3), ("load", 1),
-         ("load", 2)}
+         ("load", 2), ("rate", 2), ("rate", 3)}
 
 
 def rewrite(line, change):
