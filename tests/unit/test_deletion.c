@@ -432,7 +432,7 @@ static const struct {
     {"piece", "rdsf"},    {"checked", "rdsf"},   {"collective", "rdsf"},
     {"transfer", "rf"},   {"server", "rsf"},     {"fault", "rf"},
     {"load", "rdf"},      {"explain", "rdsf"},   {"stack", "rdsf"},
-    {"training", "rdsf"},   {"rate", "rdsf"},
+    {"training", "rdsf"}, {"rate", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */
