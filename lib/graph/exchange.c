@@ -10,8 +10,9 @@
 
 #include <stdlib.h>
 
-/* The slot of an op, and the groups of its unit that are exchanges: of the deps that leave
- * it and of those that enter it, without sync deps. Groups count from 1; 0: none. */
+/* The slot of an op, and the groups of its unit that are exchanges: of the deps that
+ * leave it and of those that enter it, without sync deps. Groups count from 1; 0: none.
+ */
 struct spot {
     uint32_t slot, leaves, enters;
 };
@@ -353,8 +354,8 @@ add_message(struct pass *p, uint32_t from, uint32_t to, double bytes, uint32_t *
     return true;
 }
 
-/* The exchange of a dep: its group, which of two is the later one; the pair that it is in;
- * or else a message. */
+/* The exchange of a dep: its group, which of two is the later one; the pair that it is
+ * in; or else a message. */
 static inline bool
 set_dep(struct pass *p, const struct graph_dep *dep, uint32_t *last, uint32_t *number,
         struct rec_error *err)
