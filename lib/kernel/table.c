@@ -258,7 +258,8 @@ write_timed(struct rec_writer *writer, const struct kernel_law *law, size_t name
     const struct kernel_shape *first = &law->point[k].shape;
     size_t n = 0;
 
-    rec_printf(writer, "timed\tl%zu\t", name);
+    rec_begin(writer, "timed");
+    rec_printf(writer, "\tl%zu\t", name);
     for (; n < MOST && k + n < law->npoints; n++) {
         const struct kernel_point *point = &law->point[k + n];
         if (point->shape.pass != first->pass || point->shape.groups != first->groups ||
@@ -273,7 +274,9 @@ write_timed(struct rec_writer *writer, const struct kernel_law *law, size_t name
         rec_printf(writer, "\tpass=%s", kernel_passes[first->pass]);
     if (first->groups > 1)
         rec_printf(writer, "\tgroups=%llu", (unsigned long long)first->groups);
-    rec_printf(writer, first->out == 4 ? "\tout=4\n" : "\n");
+    if (first->out == 4)
+        rec_printf(writer, "\tout=4");
+    rec_end(writer);
     return n;
 }
 
@@ -282,19 +285,26 @@ kernel_table_write(const struct kernel_table *table, struct rec_writer *writer)
 {
     for (size_t i = 0; i < table->nlaws; i++) {
         const struct kernel_law *law = &table->law[i];
-        rec_printf(writer, "law\tl%zu\t%s\t%s\t%s\t%s", i + 1, law->device->name,
+        rec_begin(writer, "law");
+        rec_printf(writer, "\tl%zu\t%s\t%s\t%s\t%s", i + 1, law->device->name,
                    kernel_ops[law->op], kernel_dtypes[law->dtype], kernel_sets[law->set]);
         write_list(writer, "constants", law->p, KERNEL_NCONSTANTS);
         write_list(writer, "lengths", law->p + KERNEL_NCONSTANTS, KERNEL_NCOORDINATES);
         write_list(writer, "spread", law->p + KERNEL_NCONSTANTS + KERNEL_NCOORDINATES,
                    KERNEL_NSPREADS);
         write_list(writer, "means", law->mean, KERNEL_NPASSES);
-        rec_printf(writer, law->cast ? "\tcast=1\n" : "\n");
+        if (law->cast)
+            rec_printf(writer, "\tcast=1");
+        rec_end(writer);
         for (size_t k = 0; k < law->npoints;)
             k += write_timed(writer, law, i + 1, k);
     }
-    for (size_t i = 0; i < table->nchecks; i++)
-        rec_printf(writer, "checked\t%s\t%llu\t%.4f\t%.4f\t%.4f\n", table->check[i].name,
-                   (unsigned long long)table->check[i].rows, table->check[i].mean,
-                   table->check[i].p90, table->check[i].worst);
+    for (size_t i = 0; i < table->nchecks; i++) {
+        const struct kernel_check *check = &table->check[i];
+        rec_begin(writer, "checked");
+        rec_printf(writer, "\t%s\t%llu\t%.4f\t%.4f\t%.4f", check->name,
+                   (unsigned long long)check->rows, check->mean, check->p90,
+                   check->worst);
+        rec_end(writer);
+    }
 }

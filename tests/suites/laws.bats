@@ -83,7 +83,7 @@ law() {
     for ggo in "$ROOT"/tools/*.ggo; do
         name=$(basename "$ggo" .ggo)
         case $name in common | *_* | pdgen | et2graph | onnx2graph | net2rec | tracegen) continue ;; esac
-        case $name in sim-* | tracegen-* | ramp-alloc-*) name="${name%-*} ${name##*-}" ;; esac
+        case $name in sim-* | tracegen-* | ramp-alloc-* | kernel-*) name="${name%-*} ${name##*-}" ;; esac
         grep -q "^$name " "$ROOT/tests/tools/laws/laws.py" || { echo "$name has none"; return 1; }
     done
 }
