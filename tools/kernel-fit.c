@@ -24,13 +24,14 @@ fit(struct cli *cli, const struct kernel_fit_args *args, struct kernel_table *ta
     uint64_t folds = 0;
     if (args->folds_given && !cli_count(cli, "folds", args->folds_arg, 2, 100, &folds))
         return false;
-    if (cli->nfiles == 0 && !kernel_table_read_file(table, "-", &cli->err))
+    if (cli->nfiles == 0 &&
+        !(cli_open_reader(cli) && kernel_table_read(table, cli->reader, &cli->err)))
         return false;
     for (size_t i = 0; i < cli->nfiles; i++)
         if (!kernel_table_read_file(table, cli->files[i], &cli->err))
             return false;
     if (table->nlaws == 0)
-        return rec_fail(&cli->err, REC_NO, "no row came, so there is nothing to fit");
+        cli_warn(cli, "no row came, so there is nothing to fit");
     /* a check of folds ends with a fit to all */
     if (!(folds > 0 ? kernel_check_folds(table, (unsigned)folds, &cli->err)
                     : kernel_fit(table, &cli->err)) ||
