@@ -115,10 +115,11 @@ $(BUILD)/proto/%.o: build/proto/%.c
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,-Ibuild -w $(PIC)) -c $< -o $@
 
-# These objects contain files: the tables of devices and collectives, and the viewer of timelines.
+# These objects contain files: the tables, and the viewer of timelines.
 $(BUILD)/lib/device/shipped.o: traces/devices.rec
 $(BUILD)/lib/collective/shipped.o: traces/fabrics.rec traces/collectives.rec
 $(BUILD)/lib/parallel/stack.o: traces/stacks.rec
+$(BUILD)/lib/kernel/shipped.o: traces/kernels.rec
 $(BUILD)/lib/timeline/page.o: $(wildcard lib/timeline/viewer*)
 
 $(LIB): $(LIB_OBJ)
@@ -171,7 +172,7 @@ $(BUILD)/libexec/rampipe/%: $$(call whole,$$(call tool_of,$$*)) $(LIB)
 # pages use these names, so they are made in a folder of the prefix.
 PROGRAM_PREFIX ?=
 # Scripts that are installed like tools.
-PLOTS := plot-training plot-latency plot-network report fit-collectives predict-collectives fit-steps predict-steps
+PLOTS := plot-training plot-latency plot-network report fit-collectives predict-collectives fit-steps predict-steps predict-kernels
 PAGES := $(GGO:%=%.1) $(PLOTS:%=%.1) rampipe.5
 PAGE_DIR := $(BUILD)/man$(PROGRAM_PREFIX:%=/%)
 man: $(PAGES:%=$(BUILD)/man/%) $(BUILD)/man/rampipe.1
@@ -347,7 +348,7 @@ uninstall:
 
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch] tests/*/*/*.c)
-SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/plot-network %/fit-collectives %/predict-collectives %/fit-steps %/predict-steps %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/tools/worker.sh \
+SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/plot-network %/fit-collectives %/predict-collectives %/fit-steps %/predict-steps %/predict-kernels %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/tools/worker.sh \
     tests/bench/run tests/bench/accuracy tests/bench/collectives tests/bench/steps $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
     tests/fuzz/run tests/fault/sweep tests/fresh
 # Tests have files with names such as 1 and cut, and split words on purpose.

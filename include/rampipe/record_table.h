@@ -243,13 +243,80 @@ REC_ROW(PIECE, SERIES, "piece",
     REC_FIELD("RATE", LIMIT, "bytes/s, or tokens/s; inf: one size was measured"),
 )
 
+REC_ROW(LAW, ALONE, "law",
+    "The constants of kernels of a device and type, found by kernel fit, which the "
+    "measured kernels in the timed records behind it correct; see kernel(1).",
+    "law\tl1\th100\tgemm\tbf16\tinference\t"
+    "constants=0.8,140,0.8,4e-6,0.9,0.8,0.9,0.8,2e-6,1,1\t"
+    "lengths=2,2,2,0.5,2,2,2,2,1,1,2,2,2\tspread=0.1,0.1,0.3,0.03,0.03\tmeans=0,-,-,-",
+    REC_FIELD("ID", ID, "its name, unique in the table")
+    REC_FIELD("DEVICE", ID, "a device that a device record describes")
+    REC_FIELD("OP", ID, "gemm or attention")
+    REC_FIELD("DTYPE", ID, "fp32, tf32, fp16, bf16, fp8 or nvfp4")
+    REC_FIELD("SET", ID, "inference or training: of which libraries"),
+    REC_KEY("constants", TEXT,
+          "of the form: share of the peak in the main loop; start of a tile, steps of K; "
+          "share of the bandwidth; launch, seconds; relative share of tiles of 128 x 128 "
+          "and of each halving of them; of rows that are no multiple of 16; share of the "
+          "bandwidth and seconds of a cast; of attention the weight of the longest block "
+          "and the relative share of the backward pass")
+    REC_KEY("lengths", TEXT, "along each coordinate, at which kernels are alike")
+    REC_KEY("spread", TEXT,
+          "of log(measured / form): standard deviations of its near and far parts, the "
+          "factor of far distances, the noise, the noise of a kernel of 10 us besides")
+    REC_KEY("means", TEXT,
+          "of log(measured / form), forward, input-gradient, weight-gradient, backward; "
+          "-: there is no such pass")
+    REC_KEY("cast", COUNT, "1: times include the cast of the input from bf16"))
+
+REC_ROW(TIMED, LAW, "timed",
+    "Measured kernels of a law.",
+    "timed\tl1\t4096,4096,4096:210 8192,8192,8192:1630\tpass=forward",
+    REC_FIELD("LAW", ID, "its law")
+    REC_FIELD("KERNELS", TEXT,
+          "SHAPE:MICROSECONDS with blanks between; SHAPE is M,K,N of a product, "
+          "BATCH,SEQUENCE,HEADS,KV and perhaps ,QK,V of attention"),
+    REC_KEY("pass", TEXT,
+          "forward, input-gradient or weight-gradient of products, backward of "
+          "attention; without it forward")
+    REC_KEY("groups", COUNT, "products of each shape in a kernel; without it 1")
+    REC_KEY("out", COUNT, "4: results are fp32, which weight gradients are added to"))
+
+REC_ROW(KERNEL, ALONE, "kernel",
+    "A question how long a kernel takes; kernel(1) adds the answer.",
+    "kernel\tk1\th100\tgemm\tbf16\t4096,4096,4096\tseconds=0.00021\tshare=0.66\t"
+    "how=neighbours\terror=0.05",
+    REC_FIELD("ID", ID, "its name")
+    REC_FIELD("DEVICE", ID, "a device that a device record describes")
+    REC_FIELD("OP", ID, "gemm, attention, or memory")
+    REC_FIELD("DTYPE", ID, "as in law")
+    REC_FIELD("SHAPE", TEXT, "as SHAPE in timed; of memory the bytes that it moves"),
+    REC_KEY("pass", TEXT, "as in timed")
+    REC_KEY("groups", COUNT, "as in timed")
+    REC_KEY("out", COUNT, "as in timed")
+    REC_KEY("set", TEXT,
+          "inference or training; without it inference, of backward passes training")
+    REC_KEY("cast", COUNT, "1: the input is cast from bf16 first, in this time")
+    REC_KEY("seconds", AMOUNT, "the answer")
+    REC_KEY("share", AMOUNT,
+          "of the peak that the FLOPs reach (attention: those of the full square); of "
+          "memory, of the bandwidth")
+    REC_KEY("how", TEXT,
+          "how it was predicted: measured, neighbours, tiles (no similar kernel was "
+          "measured), sheet (a relative's law); none: no law covers it")
+    REC_KEY("law", TEXT, "the same in more words, or why there is no answer")
+    REC_KEY("error", AMOUNT,
+          "mean error of such predictions where they were checked; without it they never "
+          "were"))
+
 REC_ROW(CHECKED, ALONE, "checked",
     "How far predictions of one case were from measured times that the table had not "
     "seen.",
     "checked\tranks\t104\t0.05\t0.11\t0.3\tabout=4 of 2, 4 and 8 ranks left out",
     REC_FIELD("CASE", ID,
           "size, ranks, nodes, sheet-nvlink or sheet-pcie; of an exchange of tokens with "
-          "tokens- before it")
+          "tokens- before it; of kernels DEVICE/DTYPE/OP/SET/large or /small, sheet/OP, "
+          "ratio/OP (passes), inference/OP")
     REC_FIELD("ROWS", COUNT, "measured times that were compared")
     REC_FIELD("MEAN", AMOUNT, "mean of |predicted / measured - 1|")
     REC_FIELD("P90", AMOUNT, "its 0.9 quantile")

@@ -54,6 +54,8 @@ A
         <(echo '#end') >collective.rec
     printf 'training\tt%s\tdevice=h100-80\tlayers=4\thidden=1024\tffn=4096\theads=8\tvocab=32000\tseq=1024\ttp=%s\tdp=2\tmbs=1\tgbs=8\n' 1 1 2 2 3 4 | cat <(printf '#rampipe\t1\n') - <(echo '#end') >training.rec
     grep -v 'training.t[^1]' training.rec >step.rec
+    printf 'kernel\tk%s\th100-80\tgemm\tbf16\t%s,4096,8192\n' 1 512 2 1024 3 2048 4 4096 | cat <(printf '#rampipe\t1\n') - <(echo '#end') >kernel.rec
+    kernel fit <(printf '%s\n' device,dtype,m,k,n,time_s h100-80,bf16,{1024,2048,4096},4096,8192,2e-4) >laws.rec
     cat >programs <<T
 pd2graph	profile.txt
 partition	graph.rec
@@ -96,6 +98,8 @@ roofline	work.rec	--batch=8
 collective	collective.rec
 steptime	training.rec	--overlap=dp
 parallel	step.rec	--micro-batch=2
+kernel	kernel.rec
+kernel fit	laws.rec
 footprint	nojob.rec	--precision=fp16
 footprint	nojob.rec	--precision=fp16 --largest-batch --memory=80GB
 tracegen jobs	nojob.rec

@@ -146,6 +146,11 @@ static const struct {
                            "collective\tc\tm\tall-reduce\t2\t1\t1024\n"
                            "collective\td\tm\tall-reduce\t2\t1\t1024\n"
                            "#end\n"},
+    {"kernels", HEADER "law\tl\td\tgemm\tbf16\tinference\tcast=0\n"
+                       "timed\tl\t1,2,3:4 5,6,7:8\tgroups=2\n"
+                       "kernel\tk\td\tgemm\tbf16\t1,2,3\tseconds=2\n"
+                       "kernel\to\td\tgemm\tbf16\t1,2,3\n"
+                       "#end\n"},
     {"trainings", HEADER "stack\ts\t0.7\t0.7\t0.5\t0.3\t0\t0.8\trows=3\n"
                          "training\tt\tdevice=d\tlayers=4\tseconds=2\n"
                          "training\tu\tdevice=d\tlayers=8\n"
@@ -433,6 +438,7 @@ static const struct {
     {"transfer", "rf"},   {"server", "rsf"},     {"fault", "rf"},
     {"load", "rdf"},      {"explain", "rdsf"},   {"stack", "rdsf"},
     {"training", "rdsf"}, {"rate", "rdsf"},
+    {"law", "rdsf"},      {"timed", "rdsf"},     {"kernel", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */

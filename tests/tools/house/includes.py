@@ -11,7 +11,7 @@ FLOORS = [
     ["record"],
     ["csv", "json", "yaml", "linear", "random"],
     ["cli", "event", "graph", "device", "flow", "collective"],
-    ["input", "net", "chakra", "spot", "database", "serve", "task", "timeline"],
+    ["input", "net", "chakra", "spot", "database", "serve", "task", "timeline", "kernel"],
     ["sim", "place", "metrics", "onnx", "run", "parallel"],
     ["alloc", "train"],
     ["learn"],

@@ -77,6 +77,8 @@ collective                                              collective.rec
 steptime                                                training.rec
 steptime --overlap tp                                   training.rec
 parallel --pp 2                                         one.rec
+kernel                                                  kernel.rec
+kernel fit                                              laws.rec
 footprint -p fp16                                       graphs.rec
 footprint -p fp16 --largest-batch --memory 80GB        graphs.rec
 tracegen jobs --jobs 9 --interarrival exponential:2     graphs.rec
@@ -123,7 +125,8 @@ FIXED = {("cluster", 1), ("alloc", 5), ("block", 3), ("run", 3), ("send", 4), ("
          ("attempt", 5), ("model", 1), ("planned", 1), ("train", 2), ("account", 1), ("trained", 1),
          ("collective", 2), ("collective", 3), ("cluster", 2), ("link", 1), ("link", 2),
          ("route", 1), ("route", 2), ("route", 3), ("server", 1), ("fault", 2), ("fault", 3), ("load", 1),
-         ("load", 2), ("rate", 2), ("rate", 3)}
+         ("load", 2), ("rate", 2), ("rate", 3),
+         ("kernel", 2), ("kernel", 3), ("kernel", 4), ("law", 2), ("law", 3), ("law", 4), ("law", 5)}
 
 
 def rewrite(line, change):
