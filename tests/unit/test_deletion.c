@@ -437,8 +437,8 @@ static const struct {
     {"piece", "rdsf"},    {"checked", "rdsf"},   {"collective", "rdsf"},
     {"transfer", "rf"},   {"server", "rsf"},     {"fault", "rf"},
     {"load", "rdf"},      {"explain", "rdsf"},   {"stack", "rdsf"},
-    {"training", "rdsf"}, {"rate", "rdsf"},
-    {"law", "rdsf"},      {"timed", "rdsf"},     {"kernel", "rdsf"},
+    {"training", "rdsf"}, {"rate", "rdsf"},      {"law", "rdsf"},
+    {"timed", "rdsf"},    {"kernel", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */
