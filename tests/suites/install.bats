@@ -29,7 +29,7 @@ flags() {
         grep -qF "$(sed 's/-/\\-/g' <<<"rp-$tool(1)")" "$root/usr/share/man/man5/rampipe.5"
     done
     [ "$(rp-ramp-alloc bound --version)" = "rp-ramp-alloc bound $VERSION" ] # a program of its own
-    for ggo in "$ROOT"/tools/*.ggo "$ROOT"/scripts/plot-* "$ROOT"/scripts/report "$ROOT"/scripts/*-{collectives,steps}; do
+    for ggo in "$ROOT"/tools/*.ggo "$ROOT"/scripts/plot-* "$ROOT"/scripts/report "$ROOT"/scripts/*-{collectives,steps,kernels}; do
         name=$(basename "$ggo" .ggo)
         [[ $name != common && $name != *_* ]] || continue
         page=$root/usr/share/man/man1/rp-$name.1
@@ -154,7 +154,7 @@ complete_line() {
 @test "install: bash completes options, modes, values and files of each tool" {
     for bin in "$root"/usr/bin/*; do
         tool=$(basename "$bin")
-        [[ $tool == rp-plot-* || $tool == rp-report || $tool == rp-*-@(collectives|steps) ]] || # the name by which bash looks for it
+        [[ $tool == rp-plot-* || $tool == rp-report || $tool == rp-*-@(collectives|steps|kernels) ]] || # the name by which bash looks for it
             source "$root/usr/share/bash-completion/completions/$tool"
     done
     is() { [ "$output" = "$1" ] || { echo "'$output' instead of '$1'"; return 1; }; }

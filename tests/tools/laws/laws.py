@@ -342,6 +342,8 @@ def says(law, program, name):
         return "--runs" in program or (" fit" not in program and name in
                                        ("elastic.rec", "redundant.rec", "spot.rec",
                                         "chances.rec"))
+    if program == "kernel fit":  # a file is a whole table
+        return law not in ("split-files", "last-line-feed")
     if "--runs" in program:
         return law not in ("split-files", "last-line-feed", "pieces")
     if law == "renamed":  # an option names ops; groups are in order of names; targets spell them
