@@ -306,7 +306,7 @@ static bool
 take(struct allocator *r, const struct rec *rec)
 {
     struct cli *cli = r->cli;
-    bool data = rec->type != REC_COMMENT && rec->type != REC_MARK;
+    bool plan = rec->type == REC_GRAPH || rec->type == REC_JOB;
     enum graph_taken taken;
     bool of_cluster;
 
@@ -318,7 +318,8 @@ take(struct allocator *r, const struct rec *rec)
         (rec->type == REC_ALLOC || rec->type == REC_LAYOUT || rec->type == REC_BLOCK))
         return rec_reader_fail(cli->reader, &cli->err,
                                "the stream has been through an allocator already");
-    if (data && !r->rules->place && !r->cluster_written) {
+    /* Not before the plan: what comes before may be a stream of its own. */
+    if (plan && !r->rules->place && !r->cluster_written) {
         net_write(r->cluster->net, cli->writer);
         r->cluster_written = true;
     }
