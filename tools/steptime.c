@@ -18,14 +18,15 @@ print_percent(struct cli *cli, double share)
 static bool
 list(struct cli *cli, const struct parallel_stacks *stacks)
 {
-    rec_printf(cli->writer, "%-22s %-28s %-10s %5s %7s %7s\n", "stack", "device",
-               "precision", "rows", "fitted", "others");
+    rec_printf(cli->writer, "%-26s %-24s %-9s %5s %7s %7s %7s\n", "stack", "device",
+               "precision", "rows", "fitted", "unseen", "like");
     for (size_t i = 0; i < stacks->n; i++) {
         const struct parallel_stack *s = &stacks->stack[i];
-        rec_printf(cli->writer, "%-22s %-28s %-10s %5llu", s->name, s->device,
+        rec_printf(cli->writer, "%-26s %-24s %-9s %5llu", s->name, s->device,
                    s->precision, (unsigned long long)s->rows);
         print_percent(cli, s->rows > 0 ? s->fit : -1);
         print_percent(cli, s->error);
+        print_percent(cli, s->like);
         rec_printf(cli->writer, "\n");
     }
     return true;

@@ -143,7 +143,7 @@ struct parallel_stack {
     bool blocking, copies;
     double gradient; /* bytes of an element in the exchange of gradients */
     const char *device, *precision, *families, *releases; /* lists; "": none given */
-    double fit, error; /* mean errors; error < 0: unknown */
+    double fit, error, like;                              /* mean errors; < 0: unknown */
     uint64_t rows;
 };
 

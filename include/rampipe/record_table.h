@@ -386,6 +386,9 @@ REC_ROW(STACK, ALONE, "stack",
     REC_KEY("error", AMOUNT,
           "the same on steps that a fit to the others had not seen; without it there "
           "were too few")
+    REC_KEY("like", AMOUNT,
+          "the same on steps of other software, for which it stands in; without it there "
+          "were none")
     REC_KEY("source", TEXT, "where the steps were measured"))
 
 REC_ROW(TRAINING, ALONE, "training",
@@ -463,7 +466,8 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("seconds", AMOUNT, "the answer")
     REC_KEY("memory", AMOUNT, "bytes of the device that needs most")
     REC_KEY("why", TEXT, "shares of the time in percent")
-    REC_KEY("error", AMOUNT, "mean error of such predictions, as of the stack")
+    REC_KEY("error", AMOUNT,
+          "mean error of such predictions: error= of the stack, or like= if it stands in")
     REC_KEY("how", TEXT,
           "stack (the stack of the family), like (of the same device and precision), "
           "none: there is no answer, and law= says why")

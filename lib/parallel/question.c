@@ -504,6 +504,7 @@ write_answer(struct rec_writer *writer, const struct parallel_question *q,
 {
     const struct parallel_parts *p = &step->parts;
     const struct parallel_stack *stack = q->machine.stack;
+    double error = q->like ? stack->like : stack->error;
     const struct {
         const char *name;
         double seconds;
@@ -536,8 +537,8 @@ write_answer(struct rec_writer *writer, const struct parallel_question *q,
     rec_text_key(writer, "why", why);
     rec_text_key(writer, "how", q->like ? "like" : "stack");
     rec_text_key(writer, "law", law);
-    if (stack->error >= 0)
-        rec_num_key(writer, "error", stack->error);
+    if (error >= 0)
+        rec_num_key(writer, "error", error);
 }
 
 bool

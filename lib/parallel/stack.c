@@ -17,7 +17,7 @@ static bool
 take(struct parallel_stacks *stacks, const struct rec_reader *reader,
      const struct rec *rec, struct rec_error *err)
 {
-    struct parallel_stack s = {.error = -1};
+    struct parallel_stack s = {.error = -1, .like = -1};
     double *const number[] = {&s.share,   &s.memory, &s.attention,
                               &s.exposed, &s.host,   &s.adapter};
     uint64_t blocking = 0, copies = 0, gradient = 4;
@@ -36,6 +36,7 @@ take(struct parallel_stacks *stacks, const struct rec_reader *reader,
         !rec_key_count(reader, rec, "rows", &s.rows, err) ||
         !rec_key_number(reader, rec, "fit", &s.fit, err) ||
         !rec_key_number(reader, rec, "error", &s.error, err) ||
+        !rec_key_number(reader, rec, "like", &s.like, err) ||
         !keep_key(&stacks->arena, rec, "device", &s.device, err) ||
         !keep_key(&stacks->arena, rec, "precision", &s.precision, err) ||
         !keep_key(&stacks->arena, rec, "families", &s.families, err) ||
