@@ -68,3 +68,19 @@ below() {
     # every third row, predicted by a fit to the others
     awk -F'\t' '{ for (i = 9; i <= NF; i++) if ($i ~ /^error=/) { split($i, a, "="); exit a[2] > 0.02 } exit 1 }' fitted.rec
 }
+
+# A shape that was not measured, between two that were; and tables that are none.
+@test "steps: kernels of a table are predicted, wrong tables are refused" {
+    head='id\tdevice\tdtype\tm\tn\tk\n'
+    printf %b "$head" 'a\th100-80\tbf16\t4224\t8192\t8192\n' 'b\th100-80\tbf16\t8448\t8192\t8192\n' >kernels.tsv
+    "$ROOT/scripts/predict-kernels" kernels.tsv >got
+    # 2 x 4224 x 8192^2 operations at 60 to 85 % of 989 TFLOP/s; twice as many rows take about twice as long
+    awk '{ t[$1] = $2 } END { s = 2 * 4224 * 8192 * 8192 / t["a"] / 989.4e12; r = t["b"] / t["a"]
+        exit !(s > 0.6 && s < 0.85 && r > 1.8 && r < 2.2) }' got
+    printf 'id\tdevice\n' >wrong.tsv
+    run "$ROOT/scripts/predict-kernels" wrong.tsv
+    [ "$status" = 3 ] && [[ $output == *"wrong.tsv:1: "* ]]
+    printf %b "$head" 'a\th100-80\tbf16\tx\t8192\t8192\n' >wrong.tsv
+    run "$ROOT/scripts/predict-kernels" wrong.tsv
+    [ "$status" = 3 ] && [[ $output == *"wrong.tsv:2: "* ]]
+}
