@@ -183,7 +183,7 @@ kernel_table_read(struct kernel_table *table, struct rec_reader *reader,
     bool ok = true;
 
     while (ok && (status = rec_next(reader, &rec, err)) > 0) {
-        if (rec.type == REC_COMMENT || rec.type == REC_MARK)
+        if (rec.type == REC_COMMENT || rec.type == REC_MARK || rec.type == REC_OTHER)
             continue;
         if (!rec_check(reader, &rec, err))
             return false;
