@@ -259,8 +259,8 @@ write_shapes(struct cli *cli, const struct pdgen_args *args)
                   ? read_transformer(cli, args->transformer_arg, &config)
                   : find_spec(cli, &spec);
     if (ok && (!spec->transformer || takes_images(spec)))
-        return cli_usage(cli, "--shapes is for transformers of text, '%s' is none",
-                         spec->name);
+        ok = cli_usage(cli, "--shapes is for transformers of text, '%s' is none",
+                       spec->name);
     sequence = ok ? (uint64_t)spec->sequence : 0;
     ok = ok &&
          (!args->sequence_given || cli_count(cli, "sequence", args->sequence_arg, 1,
