@@ -204,8 +204,10 @@ make_layer(struct parallel_kind *kind, const struct parallel_model *m)
     join(kind, "sum 2", m);
 }
 
-/* The embedding looks words up; the head makes scores of words. Cross entropy moves about
- * 10 bytes a score forward and 6 backward, and keeps the scores in 32 bits. */
+/* The embedding looks words up; the head makes scores of words. Cross entropy as in
+ * Megatron-LM's fused kernels: forward it reads a score in 16 and writes it in 32 bits,
+ * subtracts the largest one and takes the exponential (4 + 4 bytes), divides (4 + 4);
+ * backward it scales (4 + 4) and writes 16 bits again (4 + 2). It keeps 32 bits. */
 static void
 make_ends(struct parallel_model *m)
 {
@@ -228,8 +230,8 @@ make_ends(struct parallel_model *m)
     op->kept_input = ELEMENT * h;
     if (t->tied)
         op->params = 0;
-    op = move(&m->head, "loss", PARALLEL_VOCABULARY, 10.0 / ELEMENT * words,
-              6.0 / ELEMENT * words);
+    op = move(&m->head, "loss", PARALLEL_VOCABULARY, 22.0 / ELEMENT * words,
+              14.0 / ELEMENT * words);
     op->kept = 4 * words;
 }
 
