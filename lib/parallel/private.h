@@ -101,6 +101,12 @@ enum parallel_group {
 double parallel_exchange(const struct parallel_mix *mix,
                          const struct parallel_machine *machine,
                          enum parallel_group group, const char *kind, double bytes);
+/* Seconds in which the tokens of a rank, so many bytes, go each to this number of experts
+ * that lie anywhere in the expert group, or come back. As the libraries of 2025 do it, a
+ * token is sent once to each node that needs it, and there once to each rank. */
+double parallel_dispatch(const struct parallel_mix *mix,
+                         const struct parallel_machine *machine, double bytes,
+                         double experts);
 /* Seconds of a message from a stage to the next. */
 double parallel_message(const struct parallel_mix *mix,
                         const struct parallel_machine *machine, double bytes);

@@ -98,10 +98,9 @@ add_context(const struct question *q, struct parallel_passes *p)
 static void
 add_expert(const struct question *q, struct parallel_passes *p)
 {
-    double bytes =
-        activation_bytes(q) * q->model->t.experts_used * q->mix->etp / q->mix->tp;
-    double t =
-        2 * parallel_exchange(q->mix, q->machine, PARALLEL_EXPERT, "all-to-all", bytes);
+    double t = 2 * parallel_dispatch(q->mix, q->machine,
+                                     activation_bytes(q) * q->mix->etp / q->mix->tp,
+                                     q->model->t.experts_used);
     t = shown(q, PARALLEL_OVERLAP_EP, t);
     p->forward.expert += t;
     p->backward.expert += t;

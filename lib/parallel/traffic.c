@@ -96,6 +96,29 @@ parallel_exchange(const struct parallel_mix *mix, const struct parallel_machine 
            factor(kind, n) * bytes / fmin(machine->inside * 0.78, g.here * adapter);
 }
 
+/* Of n that are drawn `times` times at random, the mean number that is drawn. */
+static double
+distinct(double n, double times)
+{
+    return n * (1 - pow(1 - 1 / n, times));
+}
+
+double
+parallel_dispatch(const struct parallel_mix *mix, const struct parallel_machine *machine,
+                  double bytes, double experts)
+{
+    struct group g = group_of(mix, machine, PARALLEL_EXPERT);
+    double n = g.ranks, nodes = n / g.here;
+    double adapter = machine->adapter * machine->stack->adapter;
+    double here = distinct(n, experts) / n * (g.here - 1) * bytes / machine->inside;
+    if (n < 2 || bytes <= 0)
+        return 0;
+    if (nodes < 2)
+        return inside(machine, "all-to-all", n, distinct(n, experts) * bytes);
+    return machine->latency * nodes +
+           fmax(here, distinct(nodes, experts) * (nodes - 1) / nodes * bytes / adapter);
+}
+
 double
 parallel_message(const struct parallel_mix *mix, const struct parallel_machine *machine,
                  double bytes)
