@@ -48,6 +48,13 @@ enum parallel_order {
     PARALLEL_TP_CP_PP_DP  /* a whole pipeline lies together */
 };
 
+/** Which products have adapters where the base weights are frozen. */
+enum parallel_adapt {
+    PARALLEL_ADAPT_QKV = 1,
+    PARALLEL_ADAPT_PROJECTION = 2,
+    PARALLEL_ADAPT_MLP = 4
+};
+
 /** Numbers in which matrix products are computed. */
 enum parallel_precision {
     PARALLEL_BF16, /* or fp16 */
@@ -72,9 +79,13 @@ struct parallel_mix {
     const uint32_t *layers; /* of each virtual stage, borrowed; NULL: equally many, the
                                first ones have one more */
     uint32_t lora;          /* rank of adapters; 0: all weights are trained */
+    unsigned adapters;      /* of enum parallel_adapt */
     unsigned overlap;       /* of enum parallel_overlap */
     enum parallel_order order;
     enum parallel_precision precision;
+    bool deal_heads; /* context parallelism deals heads by all-to-alls; else keys and
+                        values go round */
+    bool blocks; /* of 8 bits: each 32 elements have a scale (MXFP8) */
     bool attention_fp8;
     bool gather_fp8; /* shards of weights are gathered in 8 bits */
     bool graph;      /* CUDA graphs: the host issues no single kernels */

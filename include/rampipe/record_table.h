@@ -457,7 +457,9 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("rank_order", TEXT, "tp-cp-dp-pp (the default) or tp-cp-pp-dp")
     REC_KEY("ends", TEXT,
           "layers: embedding and head count as a layer each in the split over stages")
+    REC_KEY("cp_comm", TEXT, "of context parallelism: p2p, keys and values go round in a ring (without it); a2a, heads are dealt")
     REC_KEY("lora_rank", COUNT, "of adapters; the base weights are frozen")
+    REC_KEY("lora_on", TEXT, "which products have adapters: of qkv, proj, mlp; qkv,proj without it")
     REC_KEY("cuda_graph", TEXT, "none, layer, iteration")
     REC_KEY("param_gather", TEXT, "precision in which shards of weights are gathered")
     REC_KEY("schedule", TEXT,

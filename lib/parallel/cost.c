@@ -61,13 +61,33 @@ product_of(const struct at *at, const struct parallel_op *op)
     return p;
 }
 
+/*
+ * Bytes that casting an element of a product's input moves. Before Blackwell the units for
+ * 8 bits read their inputs along one dimension only, and scales of blocks hold for one
+ * dimension: then the product for the gradient of the weights, which multiplies along the
+ * other one, needs a copy of its own. In 4 bits that copy is turned by a Hadamard matrix,
+ * from what is read again.
+ */
+static double
+cast_bytes(const struct at *at, enum parallel_precision precision)
+{
+    const struct parallel_mix *mix = at->mix;
+    bool weights = mix->lora == 0;
+    switch (precision) {
+    case PARALLEL_BF16: return 0;
+    case PARALLEL_FP8: {
+        bool turned = mix->blocks || at->machine->peak[PARALLEL_FP4] <= 0;
+        return ELEMENT + (weights && turned ? 2 : 1);
+    }
+    default: return (ELEMENT + 0.5625) * (weights ? 2 : 1);
+    }
+}
+
 static double
 time_cast(const struct at *at, const struct parallel_product *p)
 {
-    double element = p->precision == PARALLEL_FP8 ? 1 : 0.5625;
-    return p->precision == PARALLEL_BF16
-               ? 0
-               : parallel_move(at->machine, p->count * p->m * p->k * (2 + element));
+    return parallel_move(at->machine,
+                         p->count * p->m * p->k * cast_bytes(at, p->precision));
 }
 
 /* Backward multiplies twice: for the gradient of the input, and of the weights. */
@@ -87,6 +107,43 @@ time_product(const struct at *at, const struct parallel_op *op)
     };
 }
 
+/* Whether the product has an adapter beside its frozen weights. */
+static bool
+adapted(const struct parallel_mix *mix, const struct parallel_op *op)
+{
+    static const struct {
+        const char *name;
+        unsigned on;
+    } places[] = {{"QKV", PARALLEL_ADAPT_QKV},
+                  {"Q up", PARALLEL_ADAPT_QKV},
+                  {"KV up", PARALLEL_ADAPT_QKV},
+                  {"projection", PARALLEL_ADAPT_PROJECTION},
+                  {"MLP up", PARALLEL_ADAPT_MLP},
+                  {"MLP down", PARALLEL_ADAPT_MLP}};
+    for (size_t i = 0; mix->lora > 0 && i < sizeof places / sizeof *places; i++)
+        if (strcmp(op->name, places[i].name) == 0)
+            return mix->adapters & places[i].on;
+    return false;
+}
+
+/*
+ * An adapter of rank r multiplies an input of k elements by k x r and r x n: so little that
+ * its bytes decide (Hu et al., "LoRA", 2021, with dropout). Elements moved forward: dropout
+ * reads and writes k and writes a mask of a byte, the first product reads k; the second
+ * writes n, the sum reads two and writes one of n. Backward: both products read the
+ * gradient of n; the gradient of the first weights reads k; that of the input is written,
+ * masked (read, written, the mask) and added (read twice, written).
+ */
+static struct op_time
+time_adapter(const struct at *at, const struct parallel_op *op)
+{
+    struct parallel_product p = product_of(at, op);
+    double forward = 3.5 * p.k + 4 * p.n, backward = 7.5 * p.k + 2 * p.n;
+    return (struct op_time){
+        parallel_move(at->machine, ELEMENT * p.count * p.m * forward),
+        parallel_move(at->machine, ELEMENT * p.count * p.m * backward), 4};
+}
+
 /* Keys for which a query computes scores, on the full square. */
 static double
 keys(const struct at *at, const struct parallel_kind *kind)
@@ -96,16 +153,31 @@ keys(const struct at *at, const struct parallel_kind *kind)
     return w > 0 && w < n ? 2 * (w - w * w / (2 * n)) : n;
 }
 
+/*
+ * Kernels of causal attention are slow on short sequences: the blocks on the diagonal are
+ * computed whole, and blocks start and end. The measured kernels of A100, H100 and B200
+ * follow s / (s + 800) within 7 %; those that multiply in 8 bits are 1.26 times as fast,
+ * not twice (../shared/golden/measured/attention-forward.tsv, products above 0.2 TFLOP).
+ */
+static double
+attention_rate(const struct at *at, const struct parallel_kind *kind)
+{
+    static const double start = 800, in_8_bits = 1.26;
+    double s = at->model->sequence / (at->mix->deal_heads ? 1 : at->mix->cp);
+    double w = kind->window;
+    double rate = at->machine->peak[PARALLEL_BF16] * at->machine->stack->attention;
+    s = w > 0 && w < s ? w : s;
+    return rate * s / (s + start) * (at->mix->attention_fp8 ? in_8_bits : 1);
+}
+
 static struct op_time
 time_attention(const struct at *at, const struct parallel_kind *kind,
                const struct parallel_op *op)
 {
     double heads = (double)at->model->t.heads / at->mix->tp;
     double flops = 2 * at->tokens * keys(at, kind) * heads * (op->k + op->n);
-    double peak =
-        at->machine->peak[at->mix->attention_fp8 ? PARALLEL_FP8 : PARALLEL_BF16];
-    double rate = peak * at->machine->stack->attention;
-    return (struct op_time){flops / rate, 2.5 * flops / rate, 1};
+    double seconds = flops / attention_rate(at, kind);
+    return (struct op_time){seconds, 2.5 * seconds, 1};
 }
 
 /* A product for each sequence and head. */
@@ -131,6 +203,16 @@ time_move(const struct at *at, const struct parallel_op *op)
                             parallel_move(at->machine, n * op->moved_back), 1};
 }
 
+double
+parallel_weight_cast(const struct parallel_model *model, const struct parallel_mix *mix,
+                     const struct parallel_machine *machine)
+{
+    struct at at = {model, mix, machine, 0};
+    double bytes = cast_bytes(&at, mix->precision);
+    /* what is gathered in 8 bits is cast already, and perhaps turned */
+    return mix->gather_fp8 && mix->precision == PARALLEL_FP8 ? 2 * (bytes - 3) : bytes;
+}
+
 /* ---- layers ---------------------------------------------------------------- */
 
 static void
@@ -144,6 +226,12 @@ add_op(const struct at *at, const struct parallel_kind *kind,
         t = time_product(at, op);
         forward->products += t.forward;
         backward->products += t.backward;
+        if (adapted(at->mix, op)) {
+            struct op_time more = time_adapter(at, op);
+            forward->moves += more.forward;
+            backward->moves += more.backward;
+            t.kernels += more.kernels;
+        }
         break;
     case PARALLEL_ATTENTION:
         t = time_attention(at, kind, op);

@@ -45,6 +45,7 @@ struct parallel_question {
     struct parallel_machine machine;
     char device[64];
     bool like; /* the stack is one of like steps, not of this family */
+    bool chip; /* and of another device with the same chip */
 };
 
 /* REC_NO: the record is right, but the tables or the model do not cover it. Free *q in
@@ -78,7 +79,11 @@ double parallel_layer_time(const struct parallel_model *model,
                            const struct parallel_kind *kind,
                            struct parallel_parts *forward,
                            struct parallel_parts *backward);
-/* The same of what is computed again of a layer before its backward pass, by the mix. */
+/* Bytes that casting an element of the weights moves, once in a step. */
+double parallel_weight_cast(const struct parallel_model *model,
+                            const struct parallel_mix *mix,
+                            const struct parallel_machine *machine);
+/* As parallel_layer_time(), of what is computed again of a layer before its backward pass, by the mix. */
 double parallel_again_time(const struct parallel_model *model,
                            const struct parallel_mix *mix,
                            const struct parallel_machine *machine,

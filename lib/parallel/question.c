@@ -236,6 +236,8 @@ read_mix(struct field *f, struct parallel_question *q)
     static const char *const ends[] = {"", "layers", NULL};
     static const char *const graphs[] = {"none", "layer", "iteration", NULL};
     static const char *const gathers[] = {"bf16", "fp8", NULL};
+    static const char *const contexts[] = {"p2p", "a2a", NULL};
+    static const char *const adapters[] = {"qkv", "proj", "mlp", NULL};
     unsigned precision = word(f, "precision", precisions);
     uint32_t gpus;
     struct rec_str schedule;
@@ -255,11 +257,15 @@ read_mix(struct field *f, struct parallel_question *q)
         .global = needed(f, "gbs"),
         .recompute = (enum parallel_recompute)word(f, "recompute", again),
         .lora = count(f, "lora_rank", 0),
+        .adapters = words(f, "lora_on", adapters,
+                          PARALLEL_ADAPT_QKV | PARALLEL_ADAPT_PROJECTION),
         .overlap = overlap(f),
         .order = (enum parallel_order)word(f, "rank_order", orders),
         .precision = precision < 2   ? PARALLEL_BF16
                      : precision < 4 ? PARALLEL_FP8
                                      : PARALLEL_FP4,
+        .deal_heads = word(f, "cp_comm", contexts) == 1,
+        .blocks = precision == 3,
         .attention_fp8 = word(f, "attention_precision", attentions) == 1,
         .gather_fp8 = word(f, "param_gather", gathers) == 1,
         .graph = word(f, "cuda_graph", graphs) > 0,
@@ -373,32 +379,82 @@ parallel_training_write(const struct input_transformer *t, const char *id,
 
 /* ---- the machine ------------------------------------------------------------- */
 
-static const char *const precision_names[] = {"bf16", "fp8", "fp4"};
+/* Of stacks. */
+static const char *
+precision_name(const struct parallel_mix *mix)
+{
+    static const char *const names[] = {"bf16", "fp8", "fp4"};
+    return mix->blocks ? "mxfp8" : names[mix->precision];
+}
 
+/* Chips of one kind: what a stack reaches on one, it is taken to reach on the other, whose
+ * memory and links are its own. */
+static bool
+same_chip(const struct device *a, const struct device *b)
+{
+    return a->processors == b->processors && a->peak[DEVICE_BF16] == b->peak[DEVICE_BF16] &&
+           a->fp8 == b->fp8 && a->fp4 == b->fp4;
+}
+
+/* A stack of another device that has the same chip. */
+static bool
+stands_in(const struct parallel_stack *s, const struct device_table *devices,
+          const char *name)
+{
+    const struct device *device = device_find(devices, name);
+    struct rec_str rest = rec_str(s->device), part;
+    while (device && rec_str_split(&rest, ',', &part)) {
+        char other[64];
+        const struct device *found;
+        snprintf(other, sizeof other, "%.*s", (int)(part.len < 63 ? part.len : 63),
+                 part.ptr);
+        found = device_find(devices, other);
+        if (found && same_chip(device, found))
+            return true;
+    }
+    return false;
+}
+
+static bool
+in_precision(const struct parallel_stack *s, const char *precision)
+{
+    return !s->precision[0] || lists(s->precision, rec_str(precision));
+}
+
+/* The stack that is named; else the last one of the family; else the first one of the
+ * device and the precision, or of the chip. MXFP8 takes one of FP8 if there is no other. */
 static const struct parallel_stack *
-find_stack(const struct field *f, const struct parallel_stacks *stacks,
+find_stack(const struct field *f, const struct parallel_tables *tables,
            struct parallel_question *q)
 {
+    const struct parallel_stacks *stacks = tables->stacks;
     struct rec_str wanted, family, release, device = rec_str(q->device);
-    struct rec_str precision = rec_str(precision_names[q->mix.precision]);
-    const struct parallel_stack *like = NULL;
+    const char *precision = precision_name(&q->mix);
+    const struct parallel_stack *like = NULL, *chip = NULL, *other = NULL;
     bool named = rec_find_key(f->rec, "stack", &wanted);
     bool known = rec_find_key(f->rec, "family", &family);
     bool dated = rec_find_key(f->rec, "release", &release);
     for (size_t i = stacks->n; i-- > 0;) {
         const struct parallel_stack *s = &stacks->stack[i];
-        bool suits = (!s->device[0] || lists(s->device, device)) &&
-                     (!s->precision[0] || lists(s->precision, precision));
+        bool here = !s->device[0] || lists(s->device, device);
+        bool suits = here && in_precision(s, precision);
+        bool now = !s->releases[0] || (dated && lists(s->releases, release));
         if (named && rec_str_is(wanted, s->name))
             return s;
-        bool now = !s->releases[0] || (dated && lists(s->releases, release));
         if (!named && known && suits && now && lists(s->families, family))
             return s;
-        if (!named && suits && s->device[0])
+        if (named || !s->device[0])
+            continue;
+        if (suits)
             like = s;
+        else if (in_precision(s, precision) && stands_in(s, tables->devices, q->device))
+            chip = s;
+        else if (here && q->mix.blocks && in_precision(s, "fp8"))
+            other = s;
     }
     q->like = true;
-    return like;
+    q->chip = !like && chip;
+    return like ? like : chip ? chip : other;
 }
 
 /* The name of a fabric: that of the device up to its memory, as h100 of h100-80. */
@@ -446,7 +502,7 @@ make_machine(struct field *f, const struct parallel_tables *tables,
     if (m->peak[q->mix.precision] <= 0 || m->peak[PARALLEL_BF16] <= 0 ||
         (q->mix.attention_fp8 && device->fp8 <= 0))
         return rec_fail(f->err, REC_NO, "device '%s' has no peak for %s", q->device,
-                        precision_names[q->mix.precision]);
+                        precision_name(&q->mix));
     m->processors = (double)device->processors;
     m->bandwidth = device->bandwidth;
     m->memory = device->memory;
@@ -459,10 +515,10 @@ make_machine(struct field *f, const struct parallel_tables *tables,
         return false;
     if (m->adapter <= 0 && parallel_ranks(&q->mix) > m->node)
         return rec_fail(f->err, REC_NO, "the bandwidth between nodes is not known: nic=");
-    m->stack = find_stack(f, tables->stacks, q);
+    m->stack = find_stack(f, tables, q);
     if (!m->stack)
         return rec_fail(f->err, REC_NO, "no stack of %s in %s is known: stack= names one",
-                        q->device, precision_names[q->mix.precision]);
+                        q->device, precision_name(&q->mix));
     return true;
 }
 
@@ -528,7 +584,9 @@ write_answer(struct rec_writer *writer, const struct parallel_question *q,
                      why[0] ? ", " : "", part[i].name,
                      100 * part[i].seconds / step->seconds);
     snprintf(law, sizeof law, "stack %s%s%s", stack->name,
-             q->like ? ", of the same device and precision" : "",
+             q->chip   ? ", of a device with the same chip"
+             : q->like ? ", of the same device and precision"
+                       : "",
              parallel_memory_sum(&step->memory) > q->machine.memory
                  ? "; the device has too little memory"
                  : "");

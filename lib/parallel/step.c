@@ -5,7 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { ELEMENT = 2, CLIP = 4, ADAM_MOVED = 30 };
+enum { ELEMENT = 2, CLIP = 4, ADAM_MOVED = 30, CLEAR = 4 };
+
+/* What the host does between steps while the device waits: it draws samples, reads the
+ * loss and writes it (measured of Megatron-DeepSpeed, ../shared/reference/parallel.md 8). */
+static const double host_once = 7e-3;
 
 struct question {
     const struct parallel_model *model;
@@ -73,6 +77,20 @@ add_tensor(const struct question *q, const struct parallel_kind *kind,
     p->backward.tensor += times * t;
 }
 
+/* Each rank gets all tokens of a part of the heads, and after attention its own tokens of
+ * all heads: nothing is computed meanwhile. */
+static double
+deal_heads(const struct question *q)
+{
+    const struct input_transformer *t = &q->model->t;
+    double kv = t->kv_rank > 0 ? t->heads : t->kv_heads;
+    double head = ELEMENT * parallel_tokens(q->model, q->mix) * t->head_width / q->mix->tp;
+    return parallel_exchange(q->mix, q->machine, PARALLEL_CONTEXT, "all-to-all",
+                             head * (t->heads + 2 * kv)) +
+           parallel_exchange(q->mix, q->machine, PARALLEL_CONTEXT, "all-to-all",
+                             head * t->heads);
+}
+
 /* Keys and values of the whole sequence, in a ring: a piece is sent while attention to
  * the piece before is computed. */
 static void
@@ -82,9 +100,16 @@ add_context(const struct question *q, struct parallel_passes *p)
     double heads = t->kv_rank > 0 ? t->heads : t->kv_heads, width = 2.0 * t->head_width;
     double bytes = ELEMENT * q->mix->micro * q->model->sequence * width * heads /
                    parallel_divided_kv(q->model, q->mix);
-    double forward =
+    double forward, backward;
+    if (q->mix->deal_heads) {
+        forward = deal_heads(q);
+        p->forward.context += forward;
+        p->backward.context += forward;
+        return;
+    }
+    forward =
         parallel_exchange(q->mix, q->machine, PARALLEL_CONTEXT, "all-gather", bytes);
-    double backward = 2 * forward;
+    backward = 2 * forward;
     if (q->mix->overlap & PARALLEL_OVERLAP_CP) {
         double share = q->machine->stack->exposed;
         forward = fmax(forward * share, forward - p->forward.attention);
@@ -251,6 +276,7 @@ time_once(const struct question *q, const struct parallel_passes *stages, uint32
     double dense = 0, experts = 0, held, forward = 0, backward = 0, tensors = 0;
     double replicas = (double)mix->dp * mix->cp;
     double others = replicas * mix->tp / ((double)mix->ep * mix->etp);
+    once->optimizer = host_once;
     if (mix->lora > 0)
         return;
     for (uint32_t i = 0; i < mix->vp; i++) {
@@ -268,10 +294,14 @@ time_once(const struct question *q, const struct parallel_passes *stages, uint32
         backward += parallel_parts_sum(&stages[stage].backward);
     }
     held = mix->zero >= 1 ? dense / replicas + experts / others : dense + experts;
-    once->optimizer = fmax(parallel_move(q->machine, held * (ADAM_MOVED + CLIP)),
-                           tensors * q->machine->stack->host);
+    once->optimizer += fmax(parallel_move(q->machine, held * (ADAM_MOVED + CLIP)),
+                            tensors * q->machine->stack->host);
     if (mix->zero >= 3)
         return;
+    /* gradients are cleared, and weights are cast for all microbatches of the step */
+    once->optimizer += parallel_move(
+        q->machine, (dense + experts) *
+                        (CLEAR + parallel_weight_cast(q->model, mix, q->machine)));
     once->gradients = exchange_both(q, mix->zero >= 1 ? "reduce-scatter" : "all-reduce",
                                     dense, experts, q->machine->stack->gradient);
     if (mix->zero >= 1)
