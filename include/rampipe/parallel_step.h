@@ -67,12 +67,16 @@ struct parallel_mix {
     uint32_t micro;  /* samples of a microbatch of a replica */
     uint32_t global; /* samples of a step */
     enum parallel_recompute recompute;
-    uint32_t again; /* of full recomputation: so many layers of each virtual stage; 0: all
-                     */
-    const uint32_t *layers; /* of each virtual stage, borrowed; NULL: equally many, the
-                               first ones have one more */
-    uint32_t lora;          /* rank of adapters; 0: all weights are trained */
-    unsigned overlap;       /* of enum parallel_overlap */
+    uint32_t again; /* of full recomputation: the first so many layers of each virtual
+                       stage; 0: all */
+    const uint32_t *again_of; /* the same of each virtual stage, where 0 is none;
+                                 borrowed. NULL: `again` */
+    const uint32_t *layers;   /* of each virtual stage, borrowed; NULL: equally many, the
+                                 first ones have one more */
+    unsigned frozen;          /* of enum parallel_part: weights that are not trained */
+    uint32_t lora;    /* rank of adapters; 0: none. With them all weights are frozen,
+                        unless `frozen` says which */
+    unsigned overlap; /* of enum parallel_overlap */
     enum parallel_order order;
     enum parallel_precision precision;
     bool attention_fp8;
@@ -81,6 +85,12 @@ struct parallel_mix {
     const struct parallel_schedule *schedule;
 };
 
+/** True if the weights of an op are not trained: they have no gradient, no exchange and
+ * no optimizer. */
+bool parallel_frozen(const struct parallel_mix *mix, const struct parallel_op *op);
+/** How many layers of a virtual stage run forward again before backward: the first
+ * ones. */
+uint32_t parallel_again(const struct parallel_mix *mix, uint32_t stage);
 /** Microbatches of a replica in a step. */
 uint32_t parallel_microbatches(const struct parallel_mix *mix);
 /** p c t D. */
@@ -121,6 +131,11 @@ double parallel_kept(const struct parallel_kind *kind, const struct parallel_mod
 unsigned parallel_held(const struct parallel_kind *kind, const struct parallel_mix *mix,
                        const struct parallel_model *model, double *dense,
                        double *experts);
+/** The same of what is not frozen. */
+unsigned parallel_trained(const struct parallel_kind *kind,
+                          const struct parallel_mix *mix,
+                          const struct parallel_model *model, double *dense,
+                          double *experts);
 /** Bytes that a virtual stage keeps of a microbatch until its backward pass. */
 double parallel_stage_kept(const struct parallel_mix *mix,
                            const struct parallel_model *model, uint32_t stage);
@@ -175,6 +190,8 @@ double parallel_parts_sum(const struct parallel_parts *parts);
 /** Of a virtual stage. */
 struct parallel_passes {
     struct parallel_parts forward, backward;
+    double weight; /* of `backward`: gradients of weights, which a schedule may run as a
+                      pass of its own */
 };
 
 /** What a device does once in a step. */
@@ -248,6 +265,7 @@ struct parallel_tables {
     const struct parallel_stacks *stacks;
     const struct device_table *devices;
     const struct collective_table *collectives;
+    const struct parallel_own *own; /* schedules that were read; NULL: none */
 };
 
 struct parallel_count {

@@ -82,7 +82,7 @@ time_product(const struct at *at, const struct parallel_op *op)
     return (struct op_time){
         forward,
         parallel_product(at->machine, &input) + time_cast(at, &input) +
-            (at->mix->lora > 0 ? 0 : parallel_product(at->machine, &weight)),
+            (parallel_frozen(at->mix, op) ? 0 : parallel_product(at->machine, &weight)),
         1,
     };
 }

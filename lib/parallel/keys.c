@@ -2,6 +2,7 @@
 #include "keys.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 uint32_t
@@ -86,4 +87,33 @@ parallel_key_words(struct parallel_key *f, const char *key, const char *const *l
         sum |= list[i] ? 1U << i : 0;
     }
     return sum;
+}
+
+uint32_t *
+parallel_key_counts(struct parallel_key *f, const char *key, size_t *n)
+{
+    struct rec_str value, part;
+    uint32_t *list = NULL;
+    size_t room = 0;
+    *n = 0;
+    if (!f->ok || !rec_find_key(f->rec, key, &value))
+        return NULL;
+    while (f->ok && rec_str_split(&value, ',', &part)) {
+        uint32_t number = 0;
+        bool digits = part.len > 0 && part.len < 8;
+        for (size_t i = 0; digits && i < part.len; i++) {
+            digits = part.ptr[i] >= '0' && part.ptr[i] <= '9';
+            number = 10 * number + (uint32_t)(part.ptr[i] - '0');
+        }
+        if (!digits)
+            f->ok = rec_reader_fail(f->reader, f->err,
+                                    "%s must be counts with commas between, got '%.*s'",
+                                    key, (int)(part.len < 60 ? part.len : 60), part.ptr);
+        else if ((f->ok = rec_grow(&list, &room, *n + 1, sizeof *list, f->err)))
+            list[(*n)++] = number;
+    }
+    if (f->ok)
+        return list;
+    free(list);
+    return NULL;
 }

@@ -27,7 +27,12 @@ unsigned parallel_key_words(struct parallel_key *f, const char *key,
 /* True if one of the words of a list with commas is this one. */
 bool parallel_key_lists(const char *list, struct rec_str wanted);
 
+/* Counts with commas between: *n of them, which the caller frees. NULL: the record does
+ * not have the key, or *f is not ok. */
+uint32_t *parallel_key_counts(struct parallel_key *f, const char *key, size_t *n);
+
 /* Reads how the model is divided (mix_read.c); q->t has been read. */
-void parallel_mix_read(struct parallel_key *f, struct parallel_question *q);
+void parallel_mix_read(struct parallel_key *f, const struct parallel_tables *tables,
+                       struct parallel_question *q);
 
 #endif

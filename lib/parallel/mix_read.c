@@ -1,7 +1,7 @@
 /* The mix of a training record. */
 #include "keys.h"
 
-#include <stdio.h>
+#include <string.h>
 
 static unsigned
 overlap(struct parallel_key *f)
@@ -26,23 +26,144 @@ overlap(struct parallel_key *f)
     return sum;
 }
 
-void
-parallel_mix_read(struct parallel_key *f, struct parallel_question *q)
+static unsigned
+frozen(struct parallel_key *f)
 {
-    static const char *const again[] = {"none", "selective", "op-selective", "full",
+    /* in the order of enum parallel_part */
+    static const char *const parts[] = {"embedding", "attention", "mlp", "experts",
+                                        "norms",     "head",      "all", NULL};
+    unsigned sum = parallel_key_words(f, "frozen", parts, 0);
+    return sum > PARALLEL_PART_ALL ? PARALLEL_PART_ALL : sum;
+}
+
+/* none, full ..., or the numbers of layers that run again. */
+static void
+read_again(struct parallel_key *f, struct parallel_question *q)
+{
+    static const char *const names[] = {"none", "selective", "op-selective", "full",
                                         NULL};
+    struct parallel_mix *mix = &q->mix;
+    struct rec_str value;
+    size_t n;
+    if (!f->ok || !rec_find_key(f->rec, "recompute", &value))
+        return;
+    if (value.len == 0 || value.ptr[0] < '0' || value.ptr[0] > '9') {
+        mix->recompute =
+            (enum parallel_recompute)parallel_key_word(f, "recompute", names);
+        return;
+    }
+    mix->recompute = PARALLEL_FULL;
+    q->again_of = parallel_key_counts(f, "recompute", &n);
+    if (n == 1) {
+        mix->again = q->again_of[0];
+        if (mix->again == 0)
+            mix->recompute = PARALLEL_KEEP_ALL;
+        return;
+    }
+    mix->again_of = q->again_of;
+    if (f->ok && n != (uint64_t)mix->pp * mix->vp)
+        f->ok = rec_reader_fail(f->reader, f->err,
+                                "recompute lists %zu numbers for %llu virtual stages "
+                                "(pp x vp)",
+                                n, (unsigned long long)mix->pp * mix->vp);
+}
+
+/* How the layers are cut into virtual stages. */
+static void
+read_stages(struct parallel_key *f, struct parallel_question *q)
+{
+    static const char *const ends[] = {"", "layers", NULL};
+    struct parallel_mix *mix = &q->mix;
+    struct rec_str value;
+    uint64_t sum = 0, size = parallel_key_count(f, "chunk_layers", 0);
+    size_t n;
+    mix->ends = parallel_key_word(f, "ends", ends) == 1;
+    if (f->ok && size > 0 && !rec_find_key(f->rec, "vp", &value)) {
+        uint64_t all = q->t.layers + (mix->ends ? 2 : 0);
+        if (all % (size * mix->pp) != 0)
+            f->ok = rec_fail(f->err, REC_NO,
+                             "%llu layers do not make whole virtual stages of %llu "
+                             "layers on %u devices",
+                             (unsigned long long)all, (unsigned long long)size, mix->pp);
+        mix->vp = (uint32_t)(all / (size * mix->pp));
+    }
+    q->stage_layers = parallel_key_counts(f, "stage_layers", &n);
+    if (!q->stage_layers)
+        return;
+    for (size_t i = 0; i < n; i++)
+        sum += q->stage_layers[i];
+    if (!rec_find_key(f->rec, "ends", &value))
+        mix->ends = sum == (uint64_t)q->t.layers + 2;
+    if (n != (uint64_t)mix->pp * mix->vp)
+        f->ok = rec_reader_fail(f->reader, f->err,
+                                "stage_layers lists %zu numbers for %llu virtual stages "
+                                "(pp x vp)",
+                                n, (unsigned long long)mix->pp * mix->vp);
+    mix->layers = q->stage_layers;
+}
+
+static void
+read_schedule(struct parallel_key *f, const struct parallel_tables *tables,
+              struct parallel_mix *mix)
+{
+    struct rec_str name;
+    mix->schedule = parallel_schedule_find(mix->vp > 1 ? "interleaved" : "1f1b");
+    if (!f->ok || !rec_find_key(f->rec, "schedule", &name))
+        return;
+    mix->schedule = NULL;
+    for (size_t i = 0; parallel_schedules[i] && !mix->schedule; i++)
+        if (rec_str_is(name, parallel_schedules[i]->name))
+            mix->schedule = parallel_schedules[i];
+    for (size_t i = 0; tables->own && i < tables->own->n && !mix->schedule; i++)
+        if (rec_str_is(name, tables->own->schedule[i].name))
+            mix->schedule = &tables->own->schedule[i];
+    if (!mix->schedule)
+        f->ok = rec_reader_fail(f->reader, f->err, "there is no schedule '%.*s'",
+                                (int)(name.len < 60 ? name.len : 60), name.ptr);
+}
+
+/* Replicas, and with them the samples of a step. */
+static void
+read_replicas(struct parallel_key *f, struct parallel_mix *mix)
+{
+    uint64_t gpus = parallel_key_count(f, "gpus", 0), batch;
+    uint64_t replica = (uint64_t)mix->tp * mix->pp * mix->cp;
+    struct rec_str value;
+    if (f->ok && !rec_find_key(f->rec, "dp", &value) && gpus > 0) {
+        if (gpus % replica != 0)
+            f->ok = rec_fail(
+                f->err, REC_NO,
+                "%llu devices are no whole number of replicas of tp x pp x "
+                "cp = %llu; %llu would be",
+                (unsigned long long)gpus, (unsigned long long)replica,
+                (unsigned long long)(gpus < replica ? replica : gpus - gpus % replica));
+        mix->dp = (uint32_t)(gpus / replica);
+    }
+    if (f->ok && gpus > 0 && gpus != parallel_ranks(mix))
+        f->ok = rec_reader_fail(
+            f->reader, f->err, "tp x pp x cp x dp is %llu, but gpus=%llu",
+            (unsigned long long)parallel_ranks(mix), (unsigned long long)gpus);
+    batch = parallel_key_count(f, "replica_batch", 0);
+    if (f->ok && batch > 0 && !rec_find_key(f->rec, "gbs", &value)) {
+        if (batch * mix->dp > INT32_MAX)
+            f->ok = rec_reader_fail(f->reader, f->err, "replica_batch is too large");
+        mix->global = (uint32_t)(batch * mix->dp);
+    } else
+        mix->global = parallel_key_needed(f, "gbs");
+}
+
+void
+parallel_mix_read(struct parallel_key *f, const struct parallel_tables *tables,
+                  struct parallel_question *q)
+{
     static const char *const precisions[] = {"bf16",  "fp16",  "fp8",
                                              "mxfp8", "nvfp4", NULL};
     static const char *const orders[] = {"tp-cp-dp-pp", "tp-cp-pp-dp", NULL};
     static const char *const attentions[] = {"bf16", "fp8", NULL};
-    static const char *const ends[] = {"", "layers", NULL};
     static const char *const graphs[] = {"none", "layer", "iteration", NULL};
     static const char *const gathers[] = {"bf16", "fp8", NULL};
     unsigned precision = parallel_key_word(f, "precision", precisions);
-    uint32_t gpus;
-    struct rec_str schedule;
     struct parallel_mix *mix = &q->mix;
-    char name[40];
     *mix = (struct parallel_mix){
         .tp = parallel_key_degree(f, "tp"),
         .pp = parallel_key_degree(f, "pp"),
@@ -51,11 +172,10 @@ parallel_mix_read(struct parallel_key *f, struct parallel_question *q)
         .cp = parallel_key_degree(f, "cp"),
         .ep = parallel_key_degree(f, "ep"),
         .zero = parallel_key_count(f, "zero", 0),
+        .shard = parallel_key_count(f, "shard", 0),
         .sequence = parallel_key_count(f, "sp", 0) > 0,
-        .ends = parallel_key_word(f, "ends", ends) == 1,
         .micro = parallel_key_needed(f, "mbs"),
-        .global = parallel_key_needed(f, "gbs"),
-        .recompute = (enum parallel_recompute)parallel_key_word(f, "recompute", again),
+        .frozen = frozen(f),
         .lora = parallel_key_count(f, "lora_rank", 0),
         .overlap = overlap(f),
         .order = (enum parallel_order)parallel_key_word(f, "rank_order", orders),
@@ -68,20 +188,10 @@ parallel_mix_read(struct parallel_key *f, struct parallel_question *q)
     };
     mix->etp =
         parallel_key_count(f, "etp", mix->sequence || q->t.experts == 0 ? 1 : mix->tp);
-    snprintf(name, sizeof name, "%s", mix->vp > 1 ? "interleaved" : "1f1b");
-    if (rec_find_key(f->rec, "schedule", &schedule))
-        snprintf(name, sizeof name, "%.*s", (int)(schedule.len < 39 ? schedule.len : 39),
-                 schedule.ptr);
-    mix->schedule = parallel_schedule_find(name);
-    if (f->ok && !mix->schedule)
-        f->ok = rec_reader_fail(f->reader, f->err, "there is no schedule '%s'", name);
     if (f->ok && (mix->zero > 3 || mix->etp == 0))
         f->ok = rec_reader_fail(f->reader, f->err, "zero must be 0 to 3, etp at least 1");
-    gpus = parallel_key_count(f, "gpus", 0);
-    if (f->ok && !rec_find_key(f->rec, "dp", &schedule) && gpus > 0)
-        mix->dp = gpus / (mix->tp * mix->pp * mix->cp);
-    if (f->ok && gpus > 0 && gpus != parallel_ranks(mix))
-        f->ok =
-            rec_reader_fail(f->reader, f->err, "tp x pp x cp x dp is %llu, but gpus=%u",
-                            (unsigned long long)parallel_ranks(mix), gpus);
+    read_stages(f, q);
+    read_again(f, q);
+    read_schedule(f, tables, mix);
+    read_replicas(f, mix);
 }

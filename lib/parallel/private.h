@@ -37,7 +37,8 @@ double parallel_tokens(const struct parallel_model *model,
 /* What a training record asks. */
 struct parallel_question {
     struct input_transformer t;
-    struct input_block *block; /* owned */
+    struct input_block *block;         /* owned */
+    uint32_t *stage_layers, *again_of; /* lists of the mix; owned */
     double sequence;
     struct parallel_style style;
     struct parallel_model model; /* owned */
@@ -90,9 +91,11 @@ double parallel_again_time(const struct parallel_model *model,
 enum parallel_group {
     PARALLEL_TENSOR,
     PARALLEL_CONTEXT,
-    PARALLEL_REPLICAS,
     PARALLEL_EXPERT,
-    PARALLEL_EXPERT_REPLICAS
+    PARALLEL_SHARDS, /* replicas among which weights, gradients, optimizer are sharded */
+    PARALLEL_EXPERT_SHARDS,
+    PARALLEL_BETWEEN, /* those that have the same shard, one of each of such groups */
+    PARALLEL_EXPERT_BETWEEN
 };
 
 /* Seconds of a collective of a group, alone but for the groups beside it that share its

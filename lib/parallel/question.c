@@ -217,7 +217,7 @@ parallel_question_read(struct parallel_question *q, const struct parallel_tables
     if (!rec_check(reader, rec, err))
         return false;
     read_model(&f, q);
-    parallel_mix_read(&f, q);
+    parallel_mix_read(&f, tables, q);
     read_blocks(&f, q);
     if (!f.ok || !make_machine(&f, tables, q))
         return false;
@@ -233,4 +233,6 @@ parallel_question_free(struct parallel_question *q)
 {
     parallel_model_free(&q->model);
     free(q->block);
+    free(q->stage_layers);
+    free(q->again_of);
 }

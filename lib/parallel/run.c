@@ -100,7 +100,6 @@ static bool
 open_state(struct state *s)
 {
     size_t p = s->pipe->stages, cells = p * s->pipe->chunks * s->pipe->microbatches;
-    s->item = calloc(p * s->each, sizeof *s->item);
     s->next = calloc(p, sizeof *s->next);
     s->free = calloc(p, sizeof *s->free);
     s->inflight = calloc(p, sizeof *s->inflight);
@@ -109,8 +108,8 @@ open_state(struct state *s)
     s->listed = calloc(p, sizeof *s->listed);
     s->end[0] = malloc(cells * sizeof *s->end[0]);
     s->end[1] = malloc(cells * sizeof *s->end[1]);
-    if (!s->item || !s->next || !s->free || !s->inflight || !s->peak || !s->waiting ||
-        !s->listed || !s->end[0] || !s->end[1])
+    if (!s->next || !s->free || !s->inflight || !s->peak || !s->waiting || !s->listed ||
+        !s->end[0] || !s->end[1])
         return false;
     for (size_t i = 0; i < cells; i++)
         s->end[0][i] = s->end[1][i] = NAN;
@@ -174,11 +173,11 @@ parallel_run(const struct parallel_schedule *schedule, const struct parallel_pip
 {
     struct state s = {
         .schedule = schedule, .pipe = pipe, .each = parallel_items(schedule, pipe)};
-    bool ok = schedule->check(pipe, err);
+    bool ok = (s.item = parallel_orders(schedule, pipe, err)) != NULL;
     if (!ok)
         return false;
     ok = open_state(&s) || rec_fail_memory(err);
-    if (ok && schedule->order(pipe, s.item, err)) {
+    if (ok) {
         for (uint32_t r = pipe->stages; r-- > 0;)
             wake(&s, r);
         while (s.nwaiting > 0) {
@@ -187,8 +186,7 @@ parallel_run(const struct parallel_schedule *schedule, const struct parallel_pip
             go_on(&s, r);
         }
         ok = check_ends(&s, err);
-    } else
-        ok = false;
+    }
     if (ok)
         say(&s, run);
     close_state(&s);

@@ -107,6 +107,17 @@ add_expert(const struct question *q, struct parallel_passes *p)
     p->backward.expert += t;
 }
 
+/* Of `dense` and `experts` elements, among PARALLEL_SHARDS or PARALLEL_BETWEEN. */
+static double
+exchange_both(const struct question *q, enum parallel_group group, const char *kind,
+              double dense, double experts, double element)
+{
+    enum parallel_group of_experts =
+        group == PARALLEL_SHARDS ? PARALLEL_EXPERT_SHARDS : PARALLEL_EXPERT_BETWEEN;
+    return parallel_exchange(q->mix, q->machine, group, kind, element * dense) +
+           parallel_exchange(q->mix, q->machine, of_experts, kind, element * experts);
+}
+
 /* Weights that are sharded are gathered before each pass, and their gradients scattered
  * behind backward, both beside computing: the longer of the two counts, and a share of
  * the shorter. */
@@ -117,14 +128,11 @@ add_shards(const struct question *q, const struct parallel_kind *kind,
     double dense = 0, experts = 0, gather, scatter, c;
     double element = q->mix->gather_fp8 ? 1 : ELEMENT, x = q->machine->stack->exposed;
     parallel_held(kind, q->mix, q->model, &dense, &experts);
-    gather = parallel_exchange(q->mix, q->machine, PARALLEL_REPLICAS, "all-gather",
-                               element * dense) +
-             parallel_exchange(q->mix, q->machine, PARALLEL_EXPERT_REPLICAS, "all-gather",
-                               element * experts);
-    scatter = parallel_exchange(q->mix, q->machine, PARALLEL_REPLICAS, "reduce-scatter",
-                                q->machine->stack->gradient * dense) +
-              parallel_exchange(q->mix, q->machine, PARALLEL_EXPERT_REPLICAS,
-                                "reduce-scatter", q->machine->stack->gradient * experts);
+    gather = exchange_both(q, PARALLEL_SHARDS, "all-gather", dense, experts, element);
+    dense = experts = 0;
+    parallel_trained(kind, q->mix, q->model, &dense, &experts);
+    scatter = exchange_both(q, PARALLEL_SHARDS, "reduce-scatter", dense, experts,
+                            q->machine->stack->gradient);
     c = parallel_parts_sum(&p->forward);
     p->forward.shards += fmax(0, gather - c) + x * fmin(gather, c);
     c = parallel_parts_sum(&p->backward);
@@ -140,6 +148,18 @@ wait_host(const struct question *q, struct parallel_parts *p, double kernels)
     p->host = fmax(0, host - parallel_parts_sum(p));
 }
 
+/* Of a pass backward, what the gradients of weights take. */
+static double
+time_weights(const struct question *q, const struct parallel_kind *kind,
+             const struct parallel_parts *backward)
+{
+    struct parallel_mix mix = *q->mix;
+    struct parallel_parts ignored, rest;
+    mix.frozen = PARALLEL_PART_ALL;
+    parallel_layer_time(q->model, &mix, q->machine, kind, &ignored, &rest);
+    return parallel_parts_sum(backward) - parallel_parts_sum(&rest);
+}
+
 static void
 time_layer(const struct question *q, const struct parallel_kind *kind,
            struct parallel_passes *p)
@@ -148,6 +168,8 @@ time_layer(const struct question *q, const struct parallel_kind *kind,
     double forward = parallel_layer_time(q->model, q->mix, q->machine, kind, &p->forward,
                                          &p->backward);
     double backward = 2 * forward;
+    if (q->mix->schedule->split)
+        p->weight = time_weights(q, kind, &p->backward);
     if (layer) {
         add_tensor(q, kind, p);
         add_context(q, p);
@@ -180,6 +202,7 @@ add_passes(struct parallel_passes *sum, const struct parallel_passes *p)
 {
     add(&sum->forward, &p->forward, 1);
     add(&sum->backward, &p->backward, 1);
+    sum->weight += p->weight;
 }
 
 static bool
@@ -188,18 +211,28 @@ time_stages(const struct question *q, struct parallel_passes *stage,
 {
     const struct parallel_model *model = q->model;
     uint32_t kinds = model->nkinds;
-    /* of each kind of layer, then embedding and head */
-    struct parallel_passes *kind = calloc((size_t)kinds + 2, sizeof *kind);
+    struct parallel_mix keep = *q->mix;
+    const struct question once = {model, &keep, q->machine};
+    /* of each kind of layer, then embedding and head, then each kind of layer where it is
+     * not run again */
+    struct parallel_passes *kind = calloc(2 * (size_t)kinds + 2, sizeof *kind), *kept;
+    bool full = q->mix->recompute == PARALLEL_FULL;
     if (!kind)
         return rec_fail_memory(err);
-    for (uint32_t i = 0; i < kinds; i++)
+    keep.recompute = PARALLEL_KEEP_ALL;
+    kept = kind + kinds + 2;
+    for (uint32_t i = 0; i < kinds; i++) {
         time_layer(q, &model->kind[i], &kind[i]);
+        time_layer(&once, &model->kind[i], &kept[i]);
+    }
     time_layer(q, &model->embedding, &kind[kinds]);
     time_layer(q, &model->head, &kind[kinds + 1]);
     for (uint32_t i = 0; i < q->mix->pp * q->mix->vp; i++) {
         struct parallel_chunk chunk = parallel_chunk_of(q->mix, model, i);
         for (uint32_t j = 0; j < chunk.layers; j++)
-            add_passes(&stage[i], &kind[model->of[chunk.first + j]]);
+            add_passes(&stage[i], full && j >= parallel_again(q->mix, i)
+                                      ? &kept[model->of[chunk.first + j]]
+                                      : &kind[model->of[chunk.first + j]]);
         if (chunk.embedding)
             add_passes(&stage[i], &kind[kinds]);
         if (chunk.head)
@@ -224,16 +257,6 @@ time_message(const struct question *q, struct parallel_times *times)
 
 /* ---- replicas -------------------------------------------------------------------- */
 
-static double
-exchange_both(const struct question *q, const char *kind, double dense, double experts,
-              double element)
-{
-    return parallel_exchange(q->mix, q->machine, PARALLEL_REPLICAS, kind,
-                             element * dense) +
-           parallel_exchange(q->mix, q->machine, PARALLEL_EXPERT_REPLICAS, kind,
-                             element * experts);
-}
-
 /* Passes of how many microbatches an exchange of gradients can run beside. Without
  * chunks, all gradients become ready in the last one; with chunks, those of the last
  * chunk when the last group of p microbatches has left it. */
@@ -251,33 +274,34 @@ time_once(const struct question *q, const struct parallel_passes *stages, uint32
     const struct parallel_mix *mix = q->mix;
     double dense = 0, experts = 0, held, forward = 0, backward = 0, tensors = 0;
     double replicas = (double)mix->dp * mix->cp;
-    double others = replicas * mix->tp / ((double)mix->ep * mix->etp);
-    if (mix->lora > 0)
-        return;
+    double shards = mix->shard > 0 ? mix->shard : replicas;
+    double spread = fmin(shards, replicas * mix->tp / ((double)mix->ep * mix->etp));
     for (uint32_t i = 0; i < mix->vp; i++) {
         uint32_t stage = parallel_stage(mix->schedule, mix->pp, r, i);
         struct parallel_chunk chunk = parallel_chunk_of(mix, q->model, stage);
         for (uint32_t j = 0; j < chunk.layers; j++)
-            tensors += parallel_held(&q->model->kind[q->model->of[chunk.first + j]], mix,
-                                     q->model, &dense, &experts);
+            tensors += parallel_trained(&q->model->kind[q->model->of[chunk.first + j]],
+                                        mix, q->model, &dense, &experts);
         if (chunk.embedding)
             tensors +=
-                parallel_held(&q->model->embedding, mix, q->model, &dense, &experts);
+                parallel_trained(&q->model->embedding, mix, q->model, &dense, &experts);
         if (chunk.head)
-            tensors += parallel_held(&q->model->head, mix, q->model, &dense, &experts);
+            tensors += parallel_trained(&q->model->head, mix, q->model, &dense, &experts);
         forward += parallel_parts_sum(&stages[stage].forward);
         backward += parallel_parts_sum(&stages[stage].backward);
     }
-    held = mix->zero >= 1 ? dense / replicas + experts / others : dense + experts;
+    held = mix->zero >= 1 ? dense / shards + experts / spread : dense + experts;
     once->optimizer = fmax(parallel_move(q->machine, held * (ADAM_MOVED + CLIP)),
                            tensors * q->machine->stack->host);
-    if (mix->zero >= 3)
-        return;
-    once->gradients = exchange_both(q, mix->zero >= 1 ? "reduce-scatter" : "all-reduce",
-                                    dense, experts, q->machine->stack->gradient);
-    if (mix->zero >= 1)
-        once->weights =
-            exchange_both(q, "all-gather", dense, experts, mix->gather_fp8 ? 1 : ELEMENT);
+    if (mix->zero < 3)
+        once->gradients = exchange_both(q, PARALLEL_SHARDS,
+                                        mix->zero >= 1 ? "reduce-scatter" : "all-reduce",
+                                        dense, experts, q->machine->stack->gradient);
+    once->gradients += exchange_both(q, PARALLEL_BETWEEN, "all-reduce", dense / shards,
+                                     experts / spread, q->machine->stack->gradient);
+    if (mix->zero >= 1 && mix->zero < 3)
+        once->weights = exchange_both(q, PARALLEL_SHARDS, "all-gather", dense, experts,
+                                      mix->gather_fp8 ? 1 : ELEMENT);
     if (mix->overlap & PARALLEL_OVERLAP_DP) {
         double hidden = 1 - q->machine->stack->exposed;
         double rounds = beside(mix);
@@ -317,7 +341,7 @@ parallel_times_free(struct parallel_times *times)
 /* ---- the whole -------------------------------------------------------------------- */
 
 struct running {
-    double *forward, *backward;
+    double *forward, *backward, *weight;
     double *kept; /* of each device: the most that activations take */
     struct parallel_run run;
 };
@@ -367,13 +391,15 @@ run_pipeline(const struct question *q, const struct parallel_times *times,
     uint32_t n = pipe.stages * pipe.chunks;
     on->forward = calloc(n, sizeof *on->forward);
     on->backward = calloc(n, sizeof *on->backward);
+    on->weight = calloc(n, sizeof *on->weight);
     on->kept = calloc(pipe.stages, sizeof *on->kept);
     on->run.last = calloc(pipe.stages, sizeof *on->run.last);
-    if (!on->forward || !on->backward || !on->kept || !on->run.last)
+    if (!on->forward || !on->backward || !on->weight || !on->kept || !on->run.last)
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < n; i++) {
         on->forward[i] = parallel_parts_sum(&times->stage[i].forward);
-        on->backward[i] = parallel_parts_sum(&times->stage[i].backward);
+        on->weight[i] = times->stage[i].weight; /* 0 unless the schedule splits */
+        on->backward[i] = parallel_parts_sum(&times->stage[i].backward) - on->weight[i];
         if (blocking && i + 1 < n)
             on->forward[i] += times->message;
         if (blocking && i > 0)
@@ -381,6 +407,7 @@ run_pipeline(const struct question *q, const struct parallel_times *times,
     }
     pipe.forward = on->forward;
     pipe.backward = on->backward;
+    pipe.weight = on->weight;
     return find_kept(q, &pipe, on->kept, err) &&
            parallel_run(q->mix->schedule, &pipe, &on->run, err);
 }
@@ -397,7 +424,7 @@ explain(const struct question *q, const struct parallel_times *times,
         uint32_t stage = parallel_stage(mix->schedule, mix->pp, r, i);
         add(&step->parts, &times->stage[stage].forward, m);
         add(&step->parts, &times->stage[stage].backward, m);
-        busy += m * (on->forward[stage] + on->backward[stage]);
+        busy += m * (on->forward[stage] + on->backward[stage] + on->weight[stage]);
     }
     step->device = r;
     step->once = times->device[r];
@@ -444,6 +471,7 @@ parallel_step(const struct parallel_model *model, const struct parallel_mix *mix
     parallel_times_free(&times);
     free(on.forward);
     free(on.backward);
+    free(on.weight);
     free(on.kept);
     free(on.run.last);
     return ok;
