@@ -1,8 +1,9 @@
 /* parallel [OPTION]... [FILE]... - write a training step under parallelism as a graph. */
 #include "ggo/parallel.h"
-#define CLI_PATHS "stacks", "devices", "cluster",
-#include "main.h"
 #include "mix_keys.h"
+#define CLI_PATHS "stacks", "devices", "cluster", "schedule", "args",
+#define CLI_WORDS mix_words
+#include "main.h"
 
 #include <stdlib.h>
 
@@ -39,7 +40,7 @@ run(struct cli *cli, const struct parallel_args *args)
     struct parallel_graph graph = {.net = NULL};
     bool ok = cli_count(cli, "steps", args->steps_arg, 1, UINT32_MAX, &graph.steps) &&
               mix_tables_read(cli, &options, false, &t);
-    const struct parallel_tables tables = {&t.stacks, &t.devices, &t.collectives};
+    const struct parallel_tables tables = {&t.stacks, &t.devices, &t.collectives, &t.own};
     graph.tables = &tables;
     graph.net = t.net;
     t.net = NULL;
