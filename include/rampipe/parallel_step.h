@@ -205,6 +205,9 @@ struct parallel_once {
 struct parallel_times {
     struct parallel_passes *stage; /* of virtual stages 0 to p v - 1; owned */
     struct parallel_once *device;  /* of devices 0 to p - 1; owned */
+    /* What the stages are made of: each kind of layer, embedding, head, and again each
+       kind of layer where it is not run again; owned */
+    struct parallel_passes *kind;
     double message; /* from a stage to the next, as far as it is not hidden; if the
                        stack is `blocking`, it holds up both devices */
     double message_bytes;
@@ -217,6 +220,12 @@ bool parallel_times_make(const struct parallel_model *model,
                          struct parallel_times *times,
                          struct rec_error *err) REC_MUST_CHECK;
 void parallel_times_free(struct parallel_times *times);
+/** Of layer j of a virtual stage, of which there is at least one. Of the first and of the
+ * last layer of the model, with its end. */
+struct parallel_passes parallel_times_layer(const struct parallel_times *times,
+                                            const struct parallel_model *model,
+                                            const struct parallel_mix *mix,
+                                            uint32_t stage, uint32_t j);
 
 /** Where the time of a step goes, on the device whose last pass, exchanges and optimizer
  * end last. The parts add up to `seconds`. */
@@ -285,6 +294,10 @@ bool parallel_answer_record(const struct parallel_tables *tables,
 /** How a graph of a step is written. */
 struct parallel_graph {
     const struct parallel_tables *tables;
+    bool unfold;     /* all ranks, not one of each stage */
+    unsigned colls;  /* of enum parallel_overlap: exchanges of PARALLEL_OVERLAP_DP,
+                       PARALLEL_OVERLAP_PP that the cluster's network times */
+    bool orders;     /* no graph, but the schedule as records */
     struct net *net; /* the cluster; NULL: an island of all devices of the mix is made.
                         Owned by the caller in any case */
     uint64_t steps;  /* of the job */
@@ -294,7 +307,8 @@ struct parallel_graph {
 /**
  * Takes a training record, and writes the step that it asks for as a graph that is
  * placed: the folded one, in which one tensor, context and data rank of each stage stands
- * for all. For each device of the pipeline it has
+ * for all, or all ranks, each on the server of its number. For each device of the
+ * pipeline it has
  *
  *     ops FORWARD and BACKWARD   for each microbatch and virtual stage, in the strict
  *                                order of the schedule, with the seconds of
@@ -303,11 +317,18 @@ struct parallel_graph {
  *     messages                   as ops on a lane of their own, or part of the passes if
  *                                the stack is blocking
  *     gradients, optimizer, weights    behind the last pass
- *     state                      holds weights, gradients and the optimizer
+ *     state                      holds weights, gradients, the optimizer, the working
+ *                                layer: an op each
  *
  * then its layout, job and alloc. Simulated, the step takes the seconds of
- * parallel_step(), unless two messages of one kind leave a device at once. Other records
- * are passed on. REC_NO: the question has no answer.
+ * parallel_step(), unless two messages of one kind leave a device at once.
+ *
+ * With `colls`, messages are deps with their bytes, and what replicas exchange are colls
+ * of their groups (in a folded graph: ops that take the time that the network takes
+ * alone), layer by layer beside the passes where they overlap: gradients behind the last
+ * microbatch's backward pass, weights before the first one's forward pass, or, if they
+ * are sharded, one layer ahead of each pass. Other records are passed on. REC_NO: the
+ * question has no answer.
  */
 bool parallel_graph_record(struct parallel_graph *graph, const struct rec_reader *reader,
                            const struct rec *rec, struct rec_writer *writer,

@@ -206,24 +206,24 @@ add_passes(struct parallel_passes *sum, const struct parallel_passes *p)
 }
 
 static bool
-time_stages(const struct question *q, struct parallel_passes *stage,
-            struct rec_error *err)
+time_stages(const struct question *q, struct parallel_times *times, struct rec_error *err)
 {
+    struct parallel_passes *stage = times->stage;
     const struct parallel_model *model = q->model;
     uint32_t kinds = model->nkinds;
     struct parallel_mix keep = *q->mix;
     const struct question once = {model, &keep, q->machine};
-    /* of each kind of layer, then embedding and head, then each kind of layer where it is
-     * not run again */
     struct parallel_passes *kind = calloc(2 * (size_t)kinds + 2, sizeof *kind), *kept;
     bool full = q->mix->recompute == PARALLEL_FULL;
+    times->kind = kind;
     if (!kind)
         return rec_fail_memory(err);
     keep.recompute = PARALLEL_KEEP_ALL;
     kept = kind + kinds + 2;
     for (uint32_t i = 0; i < kinds; i++) {
         time_layer(q, &model->kind[i], &kind[i]);
-        time_layer(&once, &model->kind[i], &kept[i]);
+        if (full)
+            time_layer(&once, &model->kind[i], &kept[i]);
     }
     time_layer(q, &model->embedding, &kind[kinds]);
     time_layer(q, &model->head, &kind[kinds + 1]);
@@ -238,8 +238,23 @@ time_stages(const struct question *q, struct parallel_passes *stage,
         if (chunk.head)
             add_passes(&stage[i], &kind[kinds + 1]);
     }
-    free(kind);
     return true;
+}
+
+struct parallel_passes
+parallel_times_layer(const struct parallel_times *times,
+                     const struct parallel_model *model, const struct parallel_mix *mix,
+                     uint32_t stage, uint32_t j)
+{
+    struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
+    uint32_t kinds = model->nkinds, of = model->of[chunk.first + j];
+    bool kept = mix->recompute == PARALLEL_FULL && j >= parallel_again(mix, stage);
+    struct parallel_passes sum = times->kind[kept ? kinds + 2 + of : of];
+    if (chunk.embedding && j == 0)
+        add_passes(&sum, &times->kind[kinds]);
+    if (chunk.head && j == chunk.layers - 1)
+        add_passes(&sum, &times->kind[kinds + 1]);
+    return sum;
 }
 
 static void
@@ -322,7 +337,7 @@ parallel_times_make(const struct parallel_model *model, const struct parallel_mi
     times->device = calloc(mix->pp, sizeof *times->device);
     if (!times->stage || !times->device)
         return rec_fail_memory(err);
-    if (!time_stages(&q, times->stage, err))
+    if (!time_stages(&q, times, err))
         return false;
     time_message(&q, times);
     for (uint32_t r = 0; r < mix->pp; r++)
@@ -335,16 +350,47 @@ parallel_times_free(struct parallel_times *times)
 {
     free(times->stage);
     free(times->device);
+    free(times->kind);
     *times = (struct parallel_times){0};
 }
 
 /* ---- the whole -------------------------------------------------------------------- */
 
 struct running {
-    double *forward, *backward, *weight;
+    struct parallel_pipe pipe;
     double *kept; /* of each device: the most that activations take */
     struct parallel_run run;
 };
+
+bool
+parallel_pipe_make(const struct parallel_mix *mix, const struct parallel_machine *machine,
+                   const struct parallel_times *times, struct parallel_pipe *pipe,
+                   struct rec_error *err)
+{
+    uint32_t n = mix->pp * mix->vp;
+    double *seconds = calloc(3 * (size_t)n, sizeof *seconds);
+    double message = machine->stack->blocking ? times->message : 0;
+    *pipe = (struct parallel_pipe){
+        .stages = mix->pp,
+        .chunks = mix->vp,
+        .microbatches = parallel_microbatches(mix),
+        .transfer = machine->stack->blocking ? 0 : times->message,
+    };
+    if (!seconds)
+        return rec_fail_memory(err);
+    pipe->forward = seconds;
+    pipe->backward = seconds + n;
+    pipe->weight = seconds + 2 * (size_t)n;
+    for (uint32_t i = 0; i < n; i++) {
+        double weight = times->stage[i].weight; /* 0 unless the schedule splits */
+        seconds[i] =
+            parallel_parts_sum(&times->stage[i].forward) + (i + 1 < n ? message : 0);
+        seconds[n + i] = parallel_parts_sum(&times->stage[i].backward) - weight +
+                         (i > 0 ? message : 0);
+        seconds[2 * (size_t)n + i] = weight;
+    }
+    return true;
+}
 
 /* What activations take at their peak: a pass forward keeps some, until backward, or the
  * gradient of weights, has read it. */
@@ -381,35 +427,18 @@ static bool
 run_pipeline(const struct question *q, const struct parallel_times *times,
              struct running *on, struct rec_error *err)
 {
-    bool blocking = q->machine->stack->blocking;
-    struct parallel_pipe pipe = {
-        .stages = q->mix->pp,
-        .chunks = q->mix->vp,
-        .microbatches = parallel_microbatches(q->mix),
-        .transfer = blocking ? 0 : times->message,
-    };
-    uint32_t n = pipe.stages * pipe.chunks;
-    on->forward = calloc(n, sizeof *on->forward);
-    on->backward = calloc(n, sizeof *on->backward);
-    on->weight = calloc(n, sizeof *on->weight);
-    on->kept = calloc(pipe.stages, sizeof *on->kept);
-    on->run.last = calloc(pipe.stages, sizeof *on->run.last);
-    if (!on->forward || !on->backward || !on->weight || !on->kept || !on->run.last)
+    const struct parallel_schedule *schedule = q->mix->schedule;
+    struct parallel_pipe fewer;
+    on->kept = calloc(q->mix->pp, sizeof *on->kept);
+    on->run.last = calloc(q->mix->pp, sizeof *on->run.last);
+    if (!on->kept || !on->run.last)
         return rec_fail_memory(err);
-    for (uint32_t i = 0; i < n; i++) {
-        on->forward[i] = parallel_parts_sum(&times->stage[i].forward);
-        on->weight[i] = times->stage[i].weight; /* 0 unless the schedule splits */
-        on->backward[i] = parallel_parts_sum(&times->stage[i].backward) - on->weight[i];
-        if (blocking && i + 1 < n)
-            on->forward[i] += times->message;
-        if (blocking && i > 0)
-            on->backward[i] += times->message;
-    }
-    pipe.forward = on->forward;
-    pipe.backward = on->backward;
-    pipe.weight = on->weight;
-    return find_kept(q, &pipe, on->kept, err) &&
-           parallel_run(q->mix->schedule, &pipe, &on->run, err);
+    if (!parallel_pipe_make(q->mix, q->machine, times, &on->pipe, err))
+        return false;
+    fewer = on->pipe;
+    fewer.microbatches = parallel_fewer(schedule, &on->pipe, 4);
+    return find_kept(q, &fewer, on->kept, err) &&
+           parallel_run(schedule, &on->pipe, &on->run, err);
 }
 
 /* Where the time of device r goes. */
@@ -424,7 +453,8 @@ explain(const struct question *q, const struct parallel_times *times,
         uint32_t stage = parallel_stage(mix->schedule, mix->pp, r, i);
         add(&step->parts, &times->stage[stage].forward, m);
         add(&step->parts, &times->stage[stage].backward, m);
-        busy += m * (on->forward[stage] + on->backward[stage] + on->weight[stage]);
+        busy += m * (on->pipe.forward[stage] + on->pipe.backward[stage] +
+                     on->pipe.weight[stage]);
     }
     step->device = r;
     step->once = times->device[r];
@@ -469,9 +499,7 @@ parallel_step(const struct parallel_model *model, const struct parallel_mix *mix
         step->causal = parallel_model_flops(model, mix->global, 0.5, false);
     }
     parallel_times_free(&times);
-    free(on.forward);
-    free(on.backward);
-    free(on.weight);
+    free((double *)(uintptr_t)on.pipe.forward);
     free(on.kept);
     free(on.run.last);
     return ok;
