@@ -88,8 +88,11 @@ enum parallel_lane {
     PARALLEL_LANE_COMPUTE,
     PARALLEL_LANE_ACTIVATIONS, /* messages forward */
     PARALLEL_LANE_GRADIENTS,   /* messages backward */
-    PARALLEL_LANE_DATA,        /* what replicas exchange */
-    PARALLEL_LANE_BETWEEN,     /* likewise, between groups of them that shard */
+    /* of each group of replicas, which has a communicator of its own: */
+    PARALLEL_LANE_DATA,
+    PARALLEL_LANE_EXPERTS,
+    PARALLEL_LANE_BETWEEN,
+    PARALLEL_LANE_EXPERTS_BETWEEN,
     PARALLEL_LANES
 };
 

@@ -10,6 +10,12 @@ enum { ELEMENT = 2, NONE = -1 };
 
 static const char letter[] = {'F', 'B', 'W'};
 
+/* The last exchanges of weights that all replicas have, and of experts'; NONE. */
+struct pair {
+    int64_t dense, experts;
+};
+static const struct pair none = {NONE, NONE};
+
 struct making {
     struct parallel_program *program;
     const struct parallel_graph *graph;
@@ -28,7 +34,7 @@ struct making {
     uint32_t r;
     uint32_t before[3]; /* the last nodes of its compute lane */
     uint32_t start;     /* the node behind which the step begins */
-    int64_t waits;      /* the exchange that the optimizer waits for; NONE */
+    struct pair waits;  /* the exchanges that the optimizer waits for */
     uint64_t exchanges; /* so many so far */
 };
 
@@ -114,9 +120,8 @@ alone(const struct making *mk, const char *kind, uint32_t n, double bytes,
     return ok;
 }
 
-/* Lets `to` wait for an exchange. */
 static bool
-await(struct making *mk, int64_t exchange, uint32_t to)
+await_one(struct making *mk, int64_t exchange, uint32_t to)
 {
     if (exchange == NONE)
         return true;
@@ -124,6 +129,13 @@ await(struct making *mk, int64_t exchange, uint32_t to)
         return add_edge(mk, (uint32_t)exchange, to, 0);
     mk->program->swap[exchange].to = to;
     return true;
+}
+
+/* Lets `to` wait for exchanges. */
+static bool
+await(struct making *mk, struct pair exchange, uint32_t to)
+{
+    return await_one(mk, exchange.dense, to) && await_one(mk, exchange.experts, to);
 }
 
 /* What is exchanged, and why. */
@@ -142,7 +154,10 @@ exchange(struct making *mk, const struct swap *swap, enum parallel_group group,
     struct parallel_program *p = mk->program;
     uint32_t n = parallel_members(&mk->q->mix, group, 0, mk->member);
     bool experts = group == PARALLEL_EXPERT_SHARDS || group == PARALLEL_EXPERT_BETWEEN;
-    enum parallel_lane lane = swap->between ? PARALLEL_LANE_BETWEEN : PARALLEL_LANE_DATA;
+    enum parallel_lane lane = group == PARALLEL_SHARDS          ? PARALLEL_LANE_DATA
+                              : group == PARALLEL_EXPERT_SHARDS ? PARALLEL_LANE_EXPERTS
+                              : group == PARALLEL_BETWEEN       ? PARALLEL_LANE_BETWEEN
+                                                          : PARALLEL_LANE_EXPERTS_BETWEEN;
     struct parallel_node *node;
     char name[PARALLEL_NAME];
     double seconds;
@@ -200,46 +215,61 @@ params_of(const struct making *mk, uint32_t stage, uint32_t j, uint32_t n, bool 
     return p;
 }
 
-/* The experts' goes behind the other one, on the same lane. */
 static bool
 exchange_both(struct making *mk, const struct swap *swap, struct params p, double element,
-              int64_t *which)
+              struct pair *which)
 {
     return exchange(mk, swap, swap->between ? PARALLEL_BETWEEN : PARALLEL_SHARDS,
-                    element * p.dense, which) &&
+                    element * p.dense, &which->dense) &&
            exchange(mk, swap,
                     swap->between ? PARALLEL_EXPERT_BETWEEN : PARALLEL_EXPERT_SHARDS,
-                    element * p.experts, which);
+                    element * p.experts, &which->experts);
+}
+
+/* Groups that hold copies sum their shards behind the exchange `scatter`, which was
+ * behind the node `from`. */
+static bool
+exchange_shards(struct making *mk, struct params p, uint32_t from, struct pair scatter)
+{
+    double element = mk->q->machine.stack->gradient;
+    struct swap swap = {"sum", "all-reduce", true, 0, from, from};
+    for (int i = 0; i < 2; i++) { /* each on its lane */
+        enum parallel_group group = i == 0 ? PARALLEL_SHARDS : PARALLEL_EXPERT_SHARDS;
+        uint32_t n = parallel_members(&mk->q->mix, group, 0, mk->member);
+        double bytes = element * (i == 0 ? p.dense : p.experts) / n;
+        struct parallel_node *middle =
+            add_node(mk, "task", 0,
+                     i == 0 ? PARALLEL_LANE_BETWEEN : PARALLEL_LANE_EXPERTS_BETWEEN);
+        if (!middle)
+            return false;
+        middle->order = order_behind(mk, from);
+        swap.from = index_of(mk, middle);
+        snprintf(middle->name, sizeof middle->name, "%s.%.30s",
+                 i == 0 ? "shard" : "shard-x", mk->program->node[from].name);
+        if (!add_edge(mk, from, swap.from, 0) ||
+            !await_one(mk, i == 0 ? scatter.dense : scatter.experts, swap.from) ||
+            !exchange(mk, &swap, i == 0 ? PARALLEL_BETWEEN : PARALLEL_EXPERT_BETWEEN,
+                      bytes, i == 0 ? &mk->waits.dense : &mk->waits.experts))
+            return false;
+    }
+    return true;
 }
 
 /* Gradients behind the node `from`; `last`: of the last microbatch. */
 static bool
 exchange_gradients(struct making *mk, struct params p, uint32_t from, bool last)
 {
-    const struct parallel_mix *mix = &mk->q->mix;
-    double element = mk->q->machine.stack->gradient;
     struct swap swap = {"sum", "all-reduce", false, from, from, from};
-    struct parallel_node *middle;
-    int64_t scatter = NONE;
-    if (mix->zero >= 1)
+    struct pair scatter = none;
+    if (mk->q->mix.zero >= 1)
         swap.what = "scatter", swap.kind = "reduce-scatter";
-    if (!exchange_both(mk, &swap, p, element, &scatter))
+    if (!exchange_both(mk, &swap, p, mk->q->machine.stack->gradient, &scatter))
         return false;
-    if (scatter != NONE)
-        mk->waits = scatter;
-    if (mix->shard == 0 || !last)
-        return true;
-    /* groups that hold copies sum their shards, too */
-    if (!(middle = add_node(mk, "task", 0, PARALLEL_LANE_BETWEEN)))
-        return false;
-    middle->order = order_behind(mk, from);
-    snprintf(middle->name, sizeof middle->name, "shard.%.30s",
-             mk->program->node[from].name);
-    swap = (struct swap){"sum", "all-reduce", true, index_of(mk, middle), from, from};
-    p.dense /= parallel_members(mix, PARALLEL_SHARDS, 0, mk->member);
-    p.experts /= parallel_members(mix, PARALLEL_EXPERT_SHARDS, 0, mk->member);
-    return await(mk, scatter, swap.from) &&
-           exchange_both(mk, &swap, p, element, &mk->waits);
+    if (scatter.dense != NONE)
+        mk->waits.dense = scatter.dense;
+    if (scatter.experts != NONE)
+        mk->waits.experts = scatter.experts;
+    return mk->q->mix.shard == 0 || !last || exchange_shards(mk, p, from, scatter);
 }
 
 /* ---- passes -------------------------------------------------------------------------- */
@@ -287,7 +317,7 @@ static bool
 gather(struct making *mk, struct params p, uint32_t from, uint32_t to)
 {
     const struct swap swap = {"gather", "all-gather", false, from, from, to};
-    int64_t which = NONE;
+    struct pair which = none;
     return exchange_both(mk, &swap, p, mk->q->mix.gather_fp8 ? 1 : ELEMENT, &which) &&
            await(mk, which, to);
 }
@@ -449,7 +479,7 @@ add_end(struct making *mk)
     const struct parallel_once *once = &mk->times->device[mk->r];
     bool late = !(mix->overlap & PARALLEL_OVERLAP_DP) && mix->zero < 3;
     struct params p = params_of_device(mk);
-    int64_t ignored = NONE;
+    struct pair ignored = none;
     if (!mk->replicas)
         return add_once(mk, "gradients", once->gradients) &&
                add_once(mk, "optimizer", once->optimizer) &&
@@ -474,7 +504,7 @@ add_device(struct making *mk)
     size_t *ends = calloc((size_t)2 * mix->vp, sizeof *ends);
     uint8_t gradient = mk->split ? PARALLEL_WEIGHT : PARALLEL_BACKWARD;
     bool ok = ends || rec_fail_memory(mk->err);
-    mk->waits = NONE;
+    mk->waits = none;
     ok = ok && add_state(mk);
     for (size_t i = mk->each; ok && i-- > 0;)
         if (item[i].pass == PARALLEL_FORWARD)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const lanes[] = {"compute", "activations", "gradients", "data",
-                                    "between"};
+static const char *const lanes[] = {"compute", "activations", "gradients",      "data",
+                                    "experts", "between",     "experts-between"};
 
 struct writing {
     const struct parallel_program *program;
