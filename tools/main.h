@@ -7,6 +7,8 @@
  *                   effect, even if --seed was not given
  *     CLI_UNSHOWN   options that do not change the records: "map", "brief",
  *     CLI_PATHS     options whose value is a path: "profile",
+ *     CLI_WORDS     a function that may put other words into argv before it is parsed,
+ *                   and returns how many there are
  */
 #ifndef RAMPIPE_MAIN_H
 #define RAMPIPE_MAIN_H
@@ -186,6 +188,9 @@ cli_tool_main(int argc, char **argv, const char *prefix)
     snprintf(name, sizeof name, "%s%s", prefix, TOOL_NAME);
     if (argc > 0)
         argv[0] = name; /* the option parser begins its messages with it */
+#ifdef CLI_WORDS
+    argc = CLI_WORDS(argc, argv);
+#endif
     status = cli_parse(argc, argv, &args);
     if (status == REC_OK) {
 #ifdef CLI_SEED

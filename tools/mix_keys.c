@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* ---- tables ---------------------------------------------------------------- */
 
@@ -68,6 +70,94 @@ read_cluster(struct cli *cli, const char *text, struct mix_tables *tables)
     return true;
 }
 
+/* A schedule that is none of the built-in ones is a file. */
+static bool
+read_schedule(struct cli *cli, const char *name, struct mix_tables *tables)
+{
+    struct rec_reader *reader;
+    bool ok;
+    tables->schedule = name;
+    if (parallel_schedule_find(name))
+        return true;
+    if (access(name, F_OK) != 0)
+        return rec_fail(&cli->err, REC_USAGE,
+                        "there is no schedule '%s', and no file: --schedule must be "
+                        "gpipe, 1f1b, interleaved, zero-bubble, v, or a file",
+                        name);
+    reader = rec_reader_open(&name, 1, NULL, &cli->err);
+    ok = reader && parallel_own_read(&tables->own, reader, &cli->err);
+    rec_reader_close(reader);
+    if (ok && tables->own.n != 1)
+        ok = rec_fail(&cli->err, REC_DATA, "%s has %zu schedules, and not one", name,
+                      tables->own.n);
+    if (ok)
+        tables->schedule = tables->own.schedule[0].name;
+    return ok;
+}
+
+/* ---- words of others ----------------------------------------------------------- */
+
+static char *gathered; /* what mix_words() puts into argv */
+
+int
+mix_words(int argc, char **argv)
+{
+    static const char option[] = "--megatron=";
+    size_t room = sizeof option;
+    int n = 0, first = 0;
+    for (int i = 0; i < argc; i++)
+        room += strlen(argv[i]) + 1;
+    free(gathered);
+    if (!(gathered = malloc(room))) {
+        fprintf(stderr, "%s: out of memory\n", argv[0]);
+        exit(REC_IO);
+    }
+    strcpy(gathered, option);
+    for (int i = 0; i < argc; i++) {
+        bool valued, all = i > 0 && strcmp(argv[i], "--") == 0;
+        /* of both; it is ours */
+        bool own = strcmp(argv[i], "--sequence-parallel") == 0;
+        if (i == 0 || own || all || !parallel_words_knows(argv[i], &valued)) {
+            argv[n++] = argv[i];
+            while (all && ++i < argc)
+                argv[n++] = argv[i];
+            continue;
+        }
+        if (first == 0)
+            first = n++;
+        else
+            strcat(gathered, " ");
+        strcat(gathered, argv[i]);
+        if (valued && i + 1 < argc)
+            strcat(strcat(gathered, " "), argv[++i]);
+    }
+    if (first > 0)
+        argv[first] = gathered;
+    argv[n] = NULL;
+    return n;
+}
+
+static bool
+read_args(struct cli *cli, const char *what, struct rec_reader *reader,
+          struct parallel_words *args)
+{
+    bool ok = reader && parallel_words_read(args, reader, &cli->err);
+    rec_reader_close(reader);
+    if (!ok && cli->err.code == REC_DATA) {
+        char text[sizeof cli->err.text];
+        memcpy(text, cli->err.text, sizeof text);
+        return rec_fail(&cli->err, REC_DATA, "%s: %s", what, text);
+    }
+    if (ok && args->unused)
+        cli_warn(cli, "%s: not used: %s", what, args->unused);
+    if (ok && args->n == 0)
+        cli_warn(cli, "%s: it has no argument or variable that says how to train", what);
+    free(args->unused);
+    args->unused = NULL;
+    args->unused_room = 0;
+    return ok;
+}
+
 bool
 mix_tables_read(struct cli *cli, const struct mix_options *options, bool alone,
                 struct mix_tables *tables)
@@ -79,6 +169,16 @@ mix_tables_read(struct cli *cli, const struct mix_options *options, bool alone,
            (alone || parallel_stacks_read_shipped(&tables->stacks, &cli->err)) &&
            (!options->stacks || read_stacks(cli, options->stacks, &tables->stacks)) &&
            (!options->devices || read_devices(cli, options->devices, &tables->devices)) &&
+           (!options->schedule || read_schedule(cli, options->schedule, tables)) &&
+           (!options->args ||
+            read_args(cli, options->args,
+                      rec_reader_open(&options->args, 1, NULL, &cli->err),
+                      &tables->args)) &&
+           (!options->megatron ||
+            read_args(
+                cli, "--megatron",
+                rec_reader_open_text("--megatron", rec_str(options->megatron), &cli->err),
+                &tables->args)) &&
            (!options->cluster || read_cluster(cli, options->cluster, tables));
 }
 
@@ -88,6 +188,8 @@ mix_tables_free(struct mix_tables *tables)
     parallel_stacks_free(&tables->stacks);
     device_table_free(&tables->devices);
     collective_table_free(&tables->collectives);
+    parallel_own_free(&tables->own);
+    parallel_words_free(&tables->args);
     net_free(tables->net);
 }
 
@@ -101,22 +203,50 @@ add_key(FILE *out, const char *key, const char *value)
         fputc((unsigned char)*c < ' ' ? ' ' : *c, out);
 }
 
+/* What an option says of a key; NULL: nothing. */
 static const char *
-given(const struct mix_options *options, struct rec_str key)
+of_option(const struct mix_options *options, const struct mix_tables *tables,
+          const char *key)
 {
+    if (strcmp(key, "schedule") == 0)
+        return tables->schedule;
     for (const struct mix_key *k = options->key; k->key; k++)
-        if (k->value && rec_str_is(key, k->key))
+        if (strcmp(key, k->key) == 0)
             return k->value;
     return NULL;
 }
 
+static bool
+given(const struct mix_options *options, const struct mix_tables *tables, const char *key)
+{
+    return of_option(options, tables, key) || parallel_words_find(&tables->args, key);
+}
+
+/* Two keys for one number: the one that is given takes the place of the other. */
+static bool
+replaced(const struct mix_options *options, const struct mix_tables *tables,
+         struct rec_str key)
+{
+    static const char *const pairs[][2] = {{"gbs", "replica_batch"},
+                                           {"vp", "chunk_layers"}};
+    char name[40];
+    snprintf(name, sizeof name, "%.*s", (int)(key.len < 39 ? key.len : 39), key.ptr);
+    if (given(options, tables, name))
+        return true;
+    for (size_t i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++)
+            if (strcmp(name, pairs[i][j]) == 0 && given(options, tables, pairs[i][!j]))
+                return true;
+    return false;
+}
+
 bool
-mix_options_any(const struct mix_options *options)
+mix_options_any(const struct mix_options *options, const struct mix_tables *tables)
 {
     for (const struct mix_key *k = options->key; k->key; k++)
         if (k->value)
             return true;
-    return options->cluster != NULL;
+    return options->cluster || tables->schedule || tables->args.n > 0;
 }
 
 static bool
@@ -134,13 +264,21 @@ write_line(struct cli *cli, const struct mix_options *options,
     while ((status = rec_next_key(cli->reader, rec, &at, &key, &value, &cli->err)) > 0) {
         node = node || rec_str_is(key, "node");
         nic = nic || rec_str_is(key, "nic");
-        if (!given(options, key))
+        if (!replaced(options, tables, key))
             fprintf(text.out, "\t%.*s=%.*s", (int)key.len, key.ptr, (int)value.len,
                     value.ptr);
     }
     for (const struct mix_key *k = options->key; k->key; k++)
         if (k->value)
             add_key(text.out, k->key, k->value);
+    if (tables->schedule)
+        add_key(text.out, "schedule", tables->schedule);
+    for (size_t i = 0; i < tables->args.n; i++) {
+        const struct parallel_arg *a = &tables->args.arg[i];
+        node = node || strcmp(a->key, "node") == 0;
+        if (!of_option(options, tables, a->key))
+            add_key(text.out, a->key, a->value);
+    }
     if (!node && tables->node[0])
         add_key(text.out, "node", tables->node);
     if (!nic && tables->nic[0])

@@ -1,8 +1,9 @@
 /* parallel [OPTION]... [FILE]... - write a training step under parallelism as a graph. */
 #include "ggo/parallel.h"
-#define CLI_PATHS "stacks", "devices", "cluster",
-#include "main.h"
 #include "mix_keys.h"
+#define CLI_PATHS "stacks", "devices", "cluster", "schedule", "args",
+#define CLI_WORDS mix_words
+#include "main.h"
 
 #include <stdlib.h>
 
@@ -32,15 +33,30 @@ write_all(struct cli *cli, const struct mix_options *options,
 }
 
 static bool
+read_colls(struct cli *cli, const char *text, unsigned *colls)
+{
+    struct rec_str rest = rec_str(text), part;
+    while (rec_str_split(&rest, ',', &part)) {
+        if (!rec_str_is(part, "dp") && !rec_str_is(part, "pp"))
+            return cli_usage(cli, "--colls must list dp, pp, got '%s'", text);
+        *colls |= rec_str_is(part, "dp") ? PARALLEL_OVERLAP_DP : PARALLEL_OVERLAP_PP;
+    }
+    return true;
+}
+
+static bool
 run(struct cli *cli, const struct parallel_args *args)
 {
     const struct mix_options options = MIX_OPTIONS(args);
     struct mix_tables t = {.net = NULL};
     struct parallel_graph graph = {.net = NULL};
-    bool ok = cli_count(cli, "steps", args->steps_arg, 1, UINT32_MAX, &graph.steps) &&
+    bool ok = (!args->colls_given || read_colls(cli, args->colls_arg, &graph.colls)) &&
+              cli_count(cli, "steps", args->steps_arg, 1, UINT32_MAX, &graph.steps) &&
               mix_tables_read(cli, &options, false, &t);
-    const struct parallel_tables tables = {&t.stacks, &t.devices, &t.collectives};
+    const struct parallel_tables tables = {&t.stacks, &t.devices, &t.collectives, &t.own};
     graph.tables = &tables;
+    graph.unfold = args->unfold_given;
+    graph.orders = args->orders_given;
     graph.net = t.net;
     t.net = NULL;
     ok = ok && write_all(cli, &options, &t, &graph);

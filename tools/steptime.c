@@ -1,8 +1,9 @@
 /* steptime [OPTION]... [FILE]... - predict how long a training step takes. */
 #include "ggo/steptime.h"
-#define CLI_PATHS "stacks", "devices", "cluster",
-#include "main.h"
 #include "mix_keys.h"
+#define CLI_PATHS "stacks", "devices", "cluster", "schedule", "args",
+#define CLI_WORDS mix_words
+#include "main.h"
 
 #include <stdlib.h>
 
@@ -36,7 +37,8 @@ static bool
 answer_all(struct cli *cli, const struct mix_options *options, const struct mix_tables *t,
            struct parallel_count *count)
 {
-    const struct parallel_tables tables = {&t->stacks, &t->devices, &t->collectives};
+    const struct parallel_tables tables = {&t->stacks, &t->devices, &t->collectives,
+                                           &t->own};
     struct rec rec;
     int status;
     if (!cli_open_filter(cli))
@@ -44,7 +46,7 @@ answer_all(struct cli *cli, const struct mix_options *options, const struct mix_
     while ((status = cli_next(cli, &rec)) > 0) {
         struct rec_reader *reader = NULL;
         char *line = NULL;
-        bool changed = rec.type == REC_TRAINING && mix_options_any(options), ok = true;
+        bool changed = rec.type == REC_TRAINING && mix_options_any(options, t), ok = true;
         if (changed)
             ok = (reader = mix_keys_apply(cli, options, t, &rec, &line)) != NULL;
         ok = ok && parallel_answer_record(&tables, reader ? reader : cli->reader, &rec,

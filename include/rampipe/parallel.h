@@ -47,8 +47,20 @@ enum parallel_split {
     PARALLEL_EXPERTS_INNER /* likewise, and k */
 };
 
+/** Parts of a model that may be frozen. */
+enum parallel_part {
+    PARALLEL_PART_EMBEDDING = 1,
+    PARALLEL_PART_ATTENTION = 2,
+    PARALLEL_PART_MLP = 4,
+    PARALLEL_PART_EXPERTS = 8, /* and their router */
+    PARALLEL_PART_NORMS = 16,
+    PARALLEL_PART_HEAD = 32,
+    PARALLEL_PART_ALL = 63
+};
+
 struct parallel_op {
     const char *name;
+    enum parallel_part part;
     enum parallel_class does;
     enum parallel_split split;
     double rows;       /* of a product, a token */
@@ -139,16 +151,25 @@ struct parallel_pipe {
                         both go on working meanwhile */
 };
 
+/** An order that was read. */
+struct parallel_given {
+    uint32_t stages, chunks, microbatches;
+    const struct parallel_item *item; /* as `order` writes them */
+};
+
 /** A way to order passes. */
 struct parallel_schedule {
     const char *name;
-    bool split;  /* weight gradients are passes of their own */
-    bool vshape; /* device r has virtual stages r and 2p - 1 - r; else r, r + p, ... */
+    bool periodic; /* behind the first p microbatches, and up to the last, the order
+                      repeats itself every p of them */
+    bool split;    /* weight gradients are passes of their own */
+    bool vshape;   /* device r has virtual stages r and 2p - 1 - r; else r, r + p, ... */
     /* REC_DATA: it has no order for these numbers; *err says what would do. */
     bool (*check)(const struct parallel_pipe *pipe, struct rec_error *err);
     /* Writes the orders of all devices, one after the other: of each pass m v items. */
     bool (*order)(const struct parallel_pipe *pipe, struct parallel_item *item,
                   struct rec_error *err);
+    const struct parallel_given *given; /* NULL: `check` and `order` are there */
 };
 
 /** The number of items in the order of a device. */
@@ -166,6 +187,22 @@ uint32_t parallel_stage(const struct parallel_schedule *schedule, uint32_t stage
 /** The device of a virtual stage, and its chunk there. */
 uint32_t parallel_device(const struct parallel_schedule *schedule, uint32_t stages,
                          uint32_t stage, uint32_t *chunk);
+
+/** Schedules that were read. Starts as {0}. */
+struct parallel_own {
+    struct parallel_schedule *schedule; /* names, orders are owned */
+    size_t n, room;
+    struct rec_arena arena;
+};
+/** Adds the schedules of a reader: schedule and pass records. Other types are refused. */
+bool parallel_own_read(struct parallel_own *own, struct rec_reader *reader,
+                       struct rec_error *err) REC_MUST_CHECK;
+void parallel_own_free(struct parallel_own *own);
+/** Writes the order of a schedule as such records. REC_DATA: it has none for these
+ * numbers. */
+bool parallel_own_write(const struct parallel_schedule *schedule,
+                        const struct parallel_pipe *pipe, const char *id,
+                        struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;
 
 /** What comes out of one step of a pipeline. */
 struct parallel_run {

@@ -74,24 +74,34 @@ struct parallel_mix {
     uint32_t micro;  /* samples of a microbatch of a replica */
     uint32_t global; /* samples of a step */
     enum parallel_recompute recompute;
-    uint32_t again; /* of full recomputation: so many layers of each virtual stage; 0: all
-                     */
-    const uint32_t *layers; /* of each virtual stage, borrowed; NULL: equally many, the
-                               first ones have one more */
-    uint32_t lora;          /* rank of adapters; 0: all weights are trained */
-    unsigned adapters;      /* of enum parallel_adapt */
-    unsigned overlap;       /* of enum parallel_overlap */
+    uint32_t again; /* of full recomputation: the first so many layers of each virtual
+                       stage; 0: all */
+    const uint32_t *again_of; /* the same of each virtual stage, where 0 is none;
+                                 borrowed. NULL: `again` */
+    const uint32_t *layers;   /* of each virtual stage, borrowed; NULL: equally many, the
+                                 first ones have one more */
+    unsigned frozen;          /* of enum parallel_part: weights that are not trained */
+    uint32_t lora;    /* rank of adapters; 0: none. With them all weights are frozen,
+                        unless `frozen` says which */
+    unsigned adapters; /* of enum parallel_adapt */
+    unsigned overlap;  /* of enum parallel_overlap */
     enum parallel_order order;
     enum parallel_precision precision;
     bool deal_heads; /* context parallelism deals heads by all-to-alls; else keys and
                         values go round */
-    bool blocks; /* of 8 bits: each 32 elements have a scale (MXFP8) */
+    bool blocks;     /* of 8 bits: each 32 elements have a scale (MXFP8) */
     bool attention_fp8;
     bool gather_fp8; /* shards of weights are gathered in 8 bits */
     bool graph;      /* CUDA graphs: the host issues no single kernels */
     const struct parallel_schedule *schedule;
 };
 
+/** True if the weights of an op are not trained: they have no gradient, no exchange and
+ * no optimizer. */
+bool parallel_frozen(const struct parallel_mix *mix, const struct parallel_op *op);
+/** How many layers of a virtual stage run forward again before backward: the first
+ * ones. */
+uint32_t parallel_again(const struct parallel_mix *mix, uint32_t stage);
 /** Microbatches of a replica in a step. */
 uint32_t parallel_microbatches(const struct parallel_mix *mix);
 /** p c t D. */
@@ -132,6 +142,11 @@ double parallel_kept(const struct parallel_kind *kind, const struct parallel_mod
 unsigned parallel_held(const struct parallel_kind *kind, const struct parallel_mix *mix,
                        const struct parallel_model *model, double *dense,
                        double *experts);
+/** The same of what is not frozen. */
+unsigned parallel_trained(const struct parallel_kind *kind,
+                          const struct parallel_mix *mix,
+                          const struct parallel_model *model, double *dense,
+                          double *experts);
 /** Bytes that a virtual stage keeps of a microbatch until its backward pass. */
 double parallel_stage_kept(const struct parallel_mix *mix,
                            const struct parallel_model *model, uint32_t stage);
@@ -186,6 +201,8 @@ double parallel_parts_sum(const struct parallel_parts *parts);
 /** Of a virtual stage. */
 struct parallel_passes {
     struct parallel_parts forward, backward;
+    double weight; /* of `backward`: gradients of weights, which a schedule may run as a
+                      pass of its own */
 };
 
 /** What a device does once in a step. */
@@ -199,6 +216,9 @@ struct parallel_once {
 struct parallel_times {
     struct parallel_passes *stage; /* of virtual stages 0 to p v - 1; owned */
     struct parallel_once *device;  /* of devices 0 to p - 1; owned */
+    /* What the stages are made of: each kind of layer, embedding, head, and again each
+       kind of layer where it is not run again; owned */
+    struct parallel_passes *kind;
     double message; /* from a stage to the next, as far as it is not hidden; if the
                        stack is `blocking`, it holds up both devices */
     double message_bytes;
@@ -211,6 +231,12 @@ bool parallel_times_make(const struct parallel_model *model,
                          struct parallel_times *times,
                          struct rec_error *err) REC_MUST_CHECK;
 void parallel_times_free(struct parallel_times *times);
+/** Of layer j of a virtual stage, of which there is at least one. Of the first and of the
+ * last layer of the model, with its end. */
+struct parallel_passes parallel_times_layer(const struct parallel_times *times,
+                                            const struct parallel_model *model,
+                                            const struct parallel_mix *mix,
+                                            uint32_t stage, uint32_t j);
 
 /** Where the time of a step goes, on the device whose last pass, exchanges and optimizer
  * end last. The parts add up to `seconds`. */
@@ -259,6 +285,7 @@ struct parallel_tables {
     const struct parallel_stacks *stacks;
     const struct device_table *devices;
     const struct collective_table *collectives;
+    const struct parallel_own *own; /* schedules that were read; NULL: none */
 };
 
 struct parallel_count {
@@ -278,6 +305,10 @@ bool parallel_answer_record(const struct parallel_tables *tables,
 /** How a graph of a step is written. */
 struct parallel_graph {
     const struct parallel_tables *tables;
+    bool unfold;     /* all ranks, not one of each stage */
+    unsigned colls;  /* of enum parallel_overlap: exchanges of PARALLEL_OVERLAP_DP,
+                       PARALLEL_OVERLAP_PP that the cluster's network times */
+    bool orders;     /* no graph, but the schedule as records */
     struct net *net; /* the cluster; NULL: an island of all devices of the mix is made.
                         Owned by the caller in any case */
     uint64_t steps;  /* of the job */
@@ -287,7 +318,8 @@ struct parallel_graph {
 /**
  * Takes a training record, and writes the step that it asks for as a graph that is
  * placed: the folded one, in which one tensor, context and data rank of each stage stands
- * for all. For each device of the pipeline it has
+ * for all, or all ranks, each on the server of its number. For each device of the
+ * pipeline it has
  *
  *     ops FORWARD and BACKWARD   for each microbatch and virtual stage, in the strict
  *                                order of the schedule, with the seconds of
@@ -296,11 +328,18 @@ struct parallel_graph {
  *     messages                   as ops on a lane of their own, or part of the passes if
  *                                the stack is blocking
  *     gradients, optimizer, weights    behind the last pass
- *     state                      holds weights, gradients and the optimizer
+ *     state                      holds weights, gradients, the optimizer, the working
+ *                                layer: an op each
  *
  * then its layout, job and alloc. Simulated, the step takes the seconds of
- * parallel_step(), unless two messages of one kind leave a device at once. Other records
- * are passed on. REC_NO: the question has no answer.
+ * parallel_step(), unless two messages of one kind leave a device at once.
+ *
+ * With `colls`, messages are deps with their bytes, and what replicas exchange are colls
+ * of their groups (in a folded graph: ops that take the time that the network takes
+ * alone), layer by layer beside the passes where they overlap: gradients behind the last
+ * microbatch's backward pass, weights before the first one's forward pass, or, if they
+ * are sharded, one layer ahead of each pass. Other records are passed on. REC_NO: the
+ * question has no answer.
  */
 bool parallel_graph_record(struct parallel_graph *graph, const struct rec_reader *reader,
                            const struct rec *rec, struct rec_writer *writer,

@@ -445,10 +445,16 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("etp", COUNT, "tensor parallel degree of experts")
     REC_KEY("dp", COUNT, "replicas")
     REC_KEY("zero", COUNT, "what replicas shard: 0 to 3")
+    REC_KEY("shard", COUNT,
+          "replicas of a group that shards (hybrid); the groups hold copies. Without it "
+          "all")
     REC_KEY("sp", COUNT, "1: sequence parallelism")
     REC_KEY("mbs", COUNT, "samples of a microbatch")
     REC_KEY("gbs", COUNT, "samples of a step")
-    REC_KEY("recompute", TEXT, "none, selective, op-selective, full")
+    REC_KEY("replica_batch", COUNT, "samples of a step of a replica, in place of gbs=")
+    REC_KEY("recompute", TEXT,
+          "none, selective, op-selective, full; N: the first N layers of each virtual "
+          "stage in full, or a list of such numbers of all virtual stages")
     REC_KEY("attention", TEXT, "fused (the default) or unfused")
     REC_KEY("precision", TEXT, "of matrix products: bf16, fp16, fp8, mxfp8, nvfp4")
     REC_KEY("attention_precision", TEXT, "bf16 (the default) or fp8")
@@ -457,14 +463,26 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("rank_order", TEXT, "tp-cp-dp-pp (the default) or tp-cp-pp-dp")
     REC_KEY("ends", TEXT,
           "layers: embedding and head count as a layer each in the split over stages")
-    REC_KEY("cp_comm", TEXT, "of context parallelism: p2p, keys and values go round in a ring (without it); a2a, heads are dealt")
-    REC_KEY("lora_rank", COUNT, "of adapters; the base weights are frozen")
-    REC_KEY("lora_on", TEXT, "which products have adapters: of qkv, proj, mlp; qkv,proj without it")
+    REC_KEY("stage_layers", TEXT,
+          "layers of each virtual stage along the model, with commas between; their sum "
+          "is layers, or layers + 2 if embedding and head count")
+    REC_KEY("chunk_layers", COUNT,
+          "layers of each virtual stage: in place of vp=, layers / (pp chunk_layers)")
+    REC_KEY("frozen", TEXT,
+          "parts whose weights are not trained, with commas between: embedding, "
+          "attention, mlp, experts, norms, head, all")
+    REC_KEY("cp_comm", TEXT,
+          "of context parallelism: p2p, keys and values go round in a ring (without it), "
+          "or a2a, heads are dealt")
+    REC_KEY("lora_rank", COUNT,
+          "of adapters; all weights are frozen, unless frozen= says which")
+    REC_KEY("lora_on", TEXT,
+          "which products have adapters: of qkv, proj, mlp; without it qkv,proj")
     REC_KEY("cuda_graph", TEXT, "none, layer, iteration")
     REC_KEY("param_gather", TEXT, "precision in which shards of weights are gathered")
     REC_KEY("schedule", TEXT,
-          "gpipe, 1f1b, interleaved, zero-bubble, v; without it 1f1b, or interleaved if "
-          "vp > 1")
+          "gpipe, 1f1b, interleaved, zero-bubble, v, or the name of a schedule of one's "
+          "own; without it 1f1b, or interleaved if vp > 1")
     REC_KEY("seconds", AMOUNT, "the answer")
     REC_KEY("memory", AMOUNT, "bytes of the device that needs most")
     REC_KEY("why", TEXT, "shares of the time in percent")
@@ -474,6 +492,31 @@ REC_ROW(TRAINING, ALONE, "training",
           "stack (the stack of the family), like (of the same device and precision), "
           "none: there is no answer, and law= says why")
     REC_KEY("law", TEXT, "the stack, or why there is no answer"))
+
+REC_ROW(SCHEDULE, ALONE, "schedule",
+    "An order of one's own in which the devices of a pipeline run the passes of a step; "
+    "its pass records follow.",
+    "schedule\tmine\t4\t8\tchunks=1",
+    REC_FIELD("ID", ID, "its name")
+    REC_FIELD("STAGES", COUNT, "devices of the pipeline")
+    REC_FIELD("MICROBATCHES", COUNT, "of a step of a replica"),
+    REC_KEY("chunks", COUNT, "of layers on each device; without it 1")
+    REC_KEY("split", COUNT,
+          "1: backward is two passes, backward (gradient of the input) and weight "
+          "(gradient of the weights)")
+    REC_KEY("shape", TEXT,
+          "v: device R has the virtual stages R and 2 STAGES - 1 - R; else R, then R + "
+          "STAGES, ..."))
+
+REC_ROW(PASS, SCHEDULE, "pass",
+    "What a device runs next. Each device has each pass of each microbatch and chunk "
+    "once.",
+    "pass\tmine\t0\tforward\t3",
+    REC_FIELD("SCHEDULE", ID, "its schedule")
+    REC_FIELD("DEVICE", COUNT, "0 to STAGES - 1")
+    REC_FIELD("PASS", TEXT, "forward, backward or weight")
+    REC_FIELD("MICROBATCH", COUNT, "from 0 on"),
+    REC_KEY("chunk", COUNT, "of the device; without it 0"))
 
 REC_ROW(FIT, ALONE, "fit",
     "The largest batch with which training a graph fits into the memory of a server, "

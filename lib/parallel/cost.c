@@ -69,14 +69,13 @@ product_of(const struct at *at, const struct parallel_op *op)
  * from what is read again.
  */
 static double
-cast_bytes(const struct at *at, enum parallel_precision precision)
+cast_bytes(const struct parallel_mix *mix, const struct parallel_machine *machine,
+           enum parallel_precision precision, bool weights)
 {
-    const struct parallel_mix *mix = at->mix;
-    bool weights = mix->lora == 0;
     switch (precision) {
     case PARALLEL_BF16: return 0;
     case PARALLEL_FP8: {
-        bool turned = mix->blocks || at->machine->peak[PARALLEL_FP4] <= 0;
+        bool turned = mix->blocks || machine->peak[PARALLEL_FP4] <= 0;
         return ELEMENT + (weights && turned ? 2 : 1);
     }
     default: return (ELEMENT + 0.5625) * (weights ? 2 : 1);
@@ -84,10 +83,11 @@ cast_bytes(const struct at *at, enum parallel_precision precision)
 }
 
 static double
-time_cast(const struct at *at, const struct parallel_product *p)
+time_cast(const struct at *at, const struct parallel_product *p, bool weights)
 {
     return parallel_move(at->machine,
-                         p->count * p->m * p->k * cast_bytes(at, p->precision));
+                         p->count * p->m * p->k *
+                             cast_bytes(at->mix, at->machine, p->precision, weights));
 }
 
 /* Backward multiplies twice: for the gradient of the input, and of the weights. */
@@ -95,14 +95,15 @@ static struct op_time
 time_product(const struct at *at, const struct parallel_op *op)
 {
     struct parallel_product p = product_of(at, op), input = p, weight = p;
-    double forward = parallel_product(at->machine, &p) + time_cast(at, &p);
+    bool trained = !parallel_frozen(at->mix, op);
+    double forward = parallel_product(at->machine, &p) + time_cast(at, &p, trained);
     input.k = p.n, input.n = p.k;
     weight.m = p.k, weight.k = p.m, weight.n = p.n;
     weight.accumulate = true;
     return (struct op_time){
         forward,
-        parallel_product(at->machine, &input) + time_cast(at, &input) +
-            (at->mix->lora > 0 ? 0 : parallel_product(at->machine, &weight)),
+        parallel_product(at->machine, &input) + time_cast(at, &input, trained) +
+            (trained ? parallel_product(at->machine, &weight) : 0),
         1,
     };
 }
@@ -204,11 +205,10 @@ time_move(const struct at *at, const struct parallel_op *op)
 }
 
 double
-parallel_weight_cast(const struct parallel_model *model, const struct parallel_mix *mix,
+parallel_weight_cast(const struct parallel_mix *mix,
                      const struct parallel_machine *machine)
 {
-    struct at at = {model, mix, machine, 0};
-    double bytes = cast_bytes(&at, mix->precision);
+    double bytes = cast_bytes(mix, machine, mix->precision, true);
     /* what is gathered in 8 bits is cast already, and perhaps turned */
     return mix->gather_fp8 && mix->precision == PARALLEL_FP8 ? 2 * (bytes - 3) : bytes;
 }

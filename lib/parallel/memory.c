@@ -42,7 +42,7 @@ kept_of(const struct parallel_op *op, const struct parallel_model *model,
                   shared / parallel_divided_kv(model, mix);
     if (op->core && selective)
         return 0;
-    if (mix->lora > 0 && op->does == PARALLEL_PRODUCT)
+    if (op->does == PARALLEL_PRODUCT && parallel_frozen(mix, op))
         return kept; /* no gradient of its weights needs its input */
     if (op->matched)
         kept *= model->sequence;
@@ -67,14 +67,17 @@ input_of(const struct parallel_model *model, const struct parallel_mix *mix)
            parallel_divided(PARALLEL_TOKENS, mix);
 }
 
-unsigned
-parallel_held(const struct parallel_kind *kind, const struct parallel_mix *mix,
-              const struct parallel_model *model, double *dense, double *experts)
+static unsigned
+add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
+           const struct parallel_model *model, bool trained, double *dense,
+           double *experts)
 {
     unsigned tensors = 0;
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
         double weights = op->does == PARALLEL_PRODUCT ? op->k * op->n : 0, kv;
+        if (trained && parallel_frozen(mix, op))
+            continue;
         switch (op->split) {
         case PARALLEL_EXPERTS:
         case PARALLEL_EXPERTS_INNER:
@@ -95,38 +98,68 @@ parallel_held(const struct parallel_kind *kind, const struct parallel_mix *mix,
     return tensors;
 }
 
+unsigned
+parallel_held(const struct parallel_kind *kind, const struct parallel_mix *mix,
+              const struct parallel_model *model, double *dense, double *experts)
+{
+    return add_params(kind, mix, model, false, dense, experts);
+}
+
+unsigned
+parallel_trained(const struct parallel_kind *kind, const struct parallel_mix *mix,
+                 const struct parallel_model *model, double *dense, double *experts)
+{
+    return add_params(kind, mix, model, true, dense, experts);
+}
+
 double
 parallel_memory_sum(const struct parallel_memory *m)
 {
     return m->weights + m->gradients + m->optimizer + m->activations + m->working;
 }
 
-/* Adds what virtual stage `chunk` holds for good, and what it keeps of a microbatch. */
-static double
-add_chunk(const struct parallel_mix *mix, const struct parallel_model *model,
-          const struct parallel_chunk *chunk, double *dense, double *experts,
-          double *working)
+/* Parameters on a device. */
+struct params {
+    double dense, experts;
+    double dense_trained, experts_trained;
+};
+
+static void
+add_kind(const struct parallel_kind *kind, const struct parallel_mix *mix,
+         const struct parallel_model *model, struct params *p)
 {
+    parallel_held(kind, mix, model, &p->dense, &p->experts);
+    parallel_trained(kind, mix, model, &p->dense_trained, &p->experts_trained);
+}
+
+/* Adds what a virtual stage holds for good. Returns what it keeps of a microbatch. */
+static double
+add_stage(const struct parallel_mix *mix, const struct parallel_model *model,
+          uint32_t stage, struct params *p, double *working)
+{
+    struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
     double kept = 0;
-    for (uint32_t i = 0; i < chunk->layers; i++) {
-        const struct parallel_kind *kind = &model->kind[model->of[chunk->first + i]];
-        bool full =
-            mix->recompute == PARALLEL_FULL && (mix->again == 0 || i < mix->again);
+    for (uint32_t i = 0; i < chunk.layers; i++) {
+        const struct parallel_kind *kind = &model->kind[model->of[chunk.first + i]];
+        bool full = i < parallel_again(mix, stage);
         double all = parallel_kept(kind, model, mix);
-        parallel_held(kind, mix, model, dense, experts);
+        add_kind(kind, mix, model, p);
         kept += full ? input_of(model, mix) : all;
         if (full && all > *working)
             *working = all;
     }
-    if (chunk->embedding) {
-        parallel_held(&model->embedding, mix, model, dense, experts);
+    if (chunk.embedding) {
+        add_kind(&model->embedding, mix, model, p);
         kept += parallel_kept(&model->embedding, model, mix);
     }
-    if (chunk->head) {
+    if (chunk.head) {
         double loss = parallel_kept(&model->head, model, mix);
-        parallel_held(&model->head, mix, model, dense, experts);
-        if (model->t.tied && mix->pp > 1) /* a copy of the embedding's */
-            *dense += (double)model->t.words * model->t.width / mix->tp;
+        double copy = (double)model->t.words * model->t.width / mix->tp;
+        add_kind(&model->head, mix, model, p);
+        if (model->t.tied && mix->pp > 1) { /* of the embedding's */
+            p->dense += copy;
+            p->dense_trained += parallel_frozen(mix, &model->embedding.op[0]) ? 0 : copy;
+        }
         if (loss > *working)
             *working = loss;
     }
@@ -137,33 +170,30 @@ double
 parallel_stage_kept(const struct parallel_mix *mix, const struct parallel_model *model,
                     uint32_t stage)
 {
-    struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
-    double dense = 0, experts = 0, working = 0;
-    return add_chunk(mix, model, &chunk, &dense, &experts, &working);
+    struct params p = {0};
+    double working = 0;
+    return add_stage(mix, model, stage, &p, &working);
 }
 
 void
 parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *model,
                    uint32_t r, double gradient, struct parallel_memory *memory)
 {
-    double dense = 0, experts = 0, working = 0, held, shards, spread;
-    for (uint32_t i = 0; i < mix->vp; i++) {
-        struct parallel_chunk chunk =
-            parallel_chunk_of(mix, model, parallel_stage(mix->schedule, mix->pp, r, i));
-        add_chunk(mix, model, &chunk, &dense, &experts, &working);
-    }
-    held = dense + experts;
+    struct params p = {0};
+    double working = 0, shards, spread, trained, sharded;
+    for (uint32_t i = 0; i < mix->vp; i++)
+        add_stage(mix, model, parallel_stage(mix->schedule, mix->pp, r, i), &p, &working);
     shards = mix->shard > 0 ? mix->shard : (double)mix->dp * mix->cp;
     spread = (double)mix->dp * mix->cp * mix->tp / ((double)mix->ep * mix->etp);
     if (spread > shards)
         spread = shards;
+    trained = p.dense_trained + p.experts_trained;
+    sharded = p.dense_trained / shards + p.experts_trained / spread;
     *memory = (struct parallel_memory){
-        .weights = ELEMENT * (mix->zero >= 3 ? dense / shards + experts / spread : held),
-        .gradients =
-            gradient * (mix->zero >= 2 ? dense / shards + experts / spread : held),
-        .optimizer = ADAM * (mix->zero >= 1 ? dense / shards + experts / spread : held),
+        .weights = ELEMENT * (mix->zero >= 3 ? p.dense / shards + p.experts / spread
+                                             : p.dense + p.experts),
+        .gradients = gradient * (mix->zero >= 2 ? sharded : trained),
+        .optimizer = ADAM * (mix->zero >= 1 ? sharded : trained),
         .working = working,
     };
-    if (mix->lora > 0)
-        memory->gradients = memory->optimizer = 0;
 }

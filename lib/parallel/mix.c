@@ -2,6 +2,20 @@
  * virtual stage. */
 #include "private.h"
 
+bool
+parallel_frozen(const struct parallel_mix *mix, const struct parallel_op *op)
+{
+    return mix->frozen ? mix->frozen & op->part : mix->lora > 0;
+}
+
+uint32_t
+parallel_again(const struct parallel_mix *mix, uint32_t stage)
+{
+    if (mix->recompute != PARALLEL_FULL)
+        return 0;
+    return mix->again_of ? mix->again_of[stage] : mix->again ? mix->again : UINT32_MAX;
+}
+
 uint32_t
 parallel_microbatches(const struct parallel_mix *mix)
 {
@@ -47,10 +61,14 @@ check_layers(const struct parallel_mix *mix, const struct parallel_model *model,
     if (mix->layers) {
         for (uint64_t i = 0; i < stages; i++)
             sum += mix->layers[i];
-        return sum == all ||
+        if (sum != all)
+            return rec_fail(err, REC_DATA,
+                            "the list of layers has %llu layers in all, the model %llu",
+                            (unsigned long long)sum, (unsigned long long)all);
+        return !mix->ends || (mix->layers[0] > 0 && mix->layers[stages - 1] > 0) ||
                rec_fail(err, REC_DATA,
-                        "the list of layers has %llu layers in all, the model %llu",
-                        (unsigned long long)sum, (unsigned long long)all);
+                        "both ends count as layers: the first and the last of the list "
+                        "must be at least 1");
     }
     if (mix->ends)
         return divides(all, stages, "layers, with both ends, over stages and chunks",
@@ -86,6 +104,18 @@ parallel_mix_check(const struct parallel_mix *mix, const struct parallel_model *
                              "tokens of a sample over context ranks", err);
     if (mix->shard > 0 && !divides(mix->dp, mix->shard, "replicas over shards", err))
         return false;
+    if (mix->shard > 0 && mix->zero == 0)
+        return rec_fail(err, REC_DATA,
+                        "groups of %u replicas shard nothing: zero must be 1 to 3",
+                        mix->shard);
+    if (mix->shard > 0 && t->experts > 0 &&
+        !divides(group / ((uint64_t)mix->ep * mix->etp), mix->shard,
+                 "replicas of an expert over shards", err))
+        return false;
+    if (mix->lora == 0 && mix->frozen == PARALLEL_PART_ALL)
+        return rec_fail(err, REC_DATA,
+                        "all weights are frozen and there are no adapters (lora_rank=): "
+                        "nothing is trained");
     return true;
 }
 

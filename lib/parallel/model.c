@@ -24,6 +24,15 @@ add(struct parallel_kind *kind, const char *name, enum parallel_class does,
     return op;
 }
 
+/* Says of which part the ops from `first` on are, unless they are of one already. */
+static void
+mark(struct parallel_kind *kind, unsigned first, enum parallel_part part)
+{
+    for (unsigned i = first; i < kind->nops; i++)
+        if (kind->op[i].part == 0)
+            kind->op[i].part = part;
+}
+
 /* A product of `rows` rows a token whose input is kept: what its weights' gradient
  * needs. */
 static struct parallel_op *
@@ -54,6 +63,7 @@ norm(struct parallel_kind *kind, const char *name, double width,
     struct parallel_op *op = move(kind, name, PARALLEL_TOKENS, 2 * width, 3 * width);
     op->params = (t->rms ? 1 : 2) * width;
     op->kept = ELEMENT * width;
+    op->part = PARALLEL_PART_NORMS;
 }
 
 /* Adds what attention or the MLP made to its input: dropout, the sum, norms around it. */
@@ -190,11 +200,14 @@ static void
 make_layer(struct parallel_kind *kind, const struct parallel_model *m)
 {
     const struct input_transformer *t = &m->t;
+    unsigned first;
     if (t->norm_before)
         norm(kind, "norm 1", t->width, t);
     queries(kind, m);
     attention(kind, m);
     join(kind, "sum 1", m);
+    mark(kind, 0, PARALLEL_PART_ATTENTION);
+    first = kind->nops;
     if (t->norm_before)
         norm(kind, "norm 2", t->width, t);
     if (kind->experts)
@@ -202,6 +215,7 @@ make_layer(struct parallel_kind *kind, const struct parallel_model *m)
     else
         mlp(kind, t, t->inner, 1, 1, false);
     join(kind, "sum 2", m);
+    mark(kind, first, kind->experts ? PARALLEL_PART_EXPERTS : PARALLEL_PART_MLP);
 }
 
 /* The embedding looks words up; the head makes scores of words. Cross entropy as in
@@ -224,6 +238,7 @@ make_ends(struct parallel_model *m)
     op->kept = ELEMENT * mask * h;
     if (t->norm_embedding)
         norm(&m->embedding, "norm", h, t);
+    mark(&m->embedding, 0, PARALLEL_PART_EMBEDDING);
     if (t->norm_final)
         norm(&m->head, "last norm", h, t);
     op = product(&m->head, "head", PARALLEL_VOCABULARY, h, words, false);
@@ -233,6 +248,7 @@ make_ends(struct parallel_model *m)
     op = move(&m->head, "loss", PARALLEL_VOCABULARY, 22.0 / ELEMENT * words,
               14.0 / ELEMENT * words);
     op->kept = 4 * words;
+    mark(&m->head, 0, PARALLEL_PART_HEAD);
 }
 
 /* ---- a model --------------------------------------------------------------- */

@@ -23,6 +23,18 @@ struct parallel_item *parallel_orders(const struct parallel_schedule *schedule,
                                       const struct parallel_pipe *pipe,
                                       struct rec_error *err) REC_MUST_CHECK;
 
+/* A number of microbatches with which each device holds as much at its peak, and its steady
+ * state is reached or not, as with all: so many periods of p. Those of the pipe if there
+ * are no more, or the schedule has no period. */
+uint32_t parallel_fewer(const struct parallel_schedule *schedule,
+                        const struct parallel_pipe *pipe, uint32_t periods);
+
+/* The times of a pipeline. The caller frees pipe->forward, which all lists are in. */
+bool parallel_pipe_make(const struct parallel_mix *mix,
+                        const struct parallel_machine *machine,
+                        const struct parallel_times *times, struct parallel_pipe *pipe,
+                        struct rec_error *err) REC_MUST_CHECK;
+
 /* By how much tensor parallelism divides what an op does or keeps. */
 double parallel_divided(enum parallel_split split, const struct parallel_mix *mix);
 /* The same of its part for keys and values, of which a rank has at least one head. */
@@ -37,7 +49,8 @@ double parallel_tokens(const struct parallel_model *model,
 /* What a training record asks. */
 struct parallel_question {
     struct input_transformer t;
-    struct input_block *block; /* owned */
+    struct input_block *block;         /* owned */
+    uint32_t *stage_layers, *again_of; /* lists of the mix; owned */
     double sequence;
     struct parallel_style style;
     struct parallel_model model; /* owned */
@@ -55,6 +68,94 @@ bool parallel_question_read(struct parallel_question *q,
                             const struct rec_reader *reader, const struct rec *rec,
                             struct rec_error *err) REC_MUST_CHECK;
 void parallel_question_free(struct parallel_question *q);
+
+/* ---- groups ------------------------------------------------------------------- */
+
+enum parallel_group {
+    PARALLEL_TENSOR,
+    PARALLEL_CONTEXT,
+    PARALLEL_EXPERT,
+    PARALLEL_SHARDS, /* replicas among which weights, gradients, optimizer are sharded */
+    PARALLEL_EXPERT_SHARDS,
+    PARALLEL_BETWEEN, /* those that have the same shard, one of each of such groups */
+    PARALLEL_EXPERT_BETWEEN
+};
+
+/* ---- the program of a step (program.c) ----------------------------------------- */
+
+enum { PARALLEL_NAME = 48 };
+
+enum parallel_lane {
+    PARALLEL_LANE_COMPUTE,
+    PARALLEL_LANE_ACTIVATIONS, /* messages forward */
+    PARALLEL_LANE_GRADIENTS,   /* messages backward */
+    /* of each group of replicas, which has a communicator of its own: */
+    PARALLEL_LANE_DATA,
+    PARALLEL_LANE_EXPERTS,
+    PARALLEL_LANE_BETWEEN,
+    PARALLEL_LANE_EXPERTS_BETWEEN,
+    PARALLEL_LANES
+};
+
+/* An op of a device. */
+struct parallel_node {
+    char name[PARALLEL_NAME];
+    const char *pass;
+    double seconds, flops, hold;
+    uint32_t device;
+    uint32_t release; /* the op at whose end `hold` is released; UINT32_MAX: none */
+    enum parallel_lane lane;
+    uint64_t order; /* on the lane */
+};
+
+struct parallel_edge {
+    uint32_t from, to; /* nodes */
+    double bytes;
+};
+
+/* What a group exchanges; each of its members has such nodes. */
+struct parallel_swap {
+    char name[PARALLEL_NAME];
+    const char *kind;
+    enum parallel_group group;
+    double bytes;
+    uint32_t device;
+    enum parallel_lane lane;
+    uint32_t from; /* the node behind which it begins */
+    uint32_t to;   /* the node that waits for it; UINT32_MAX: none */
+};
+
+/* What the devices of a pipeline do, one rank of each stage. Starts as {0}. */
+struct parallel_program {
+    struct parallel_node *node; /* owned, as all lists here */
+    size_t nnodes, node_room;
+    struct parallel_edge *edge;
+    size_t nedges, edge_room;
+    struct parallel_swap *swap; /* none in a folded graph: they are nodes */
+    size_t nswaps, swap_room;
+};
+
+/* REC_NO: the question has no answer. Free *program in any case. */
+bool parallel_program_make(struct parallel_program *program,
+                           const struct parallel_graph *graph,
+                           const struct parallel_question *q,
+                           const struct parallel_times *times,
+                           struct rec_error *err) REC_MUST_CHECK;
+void parallel_program_free(struct parallel_program *program);
+/* Writes the graph and its layout (program_write.c). */
+bool parallel_program_write(const struct parallel_program *program,
+                            const struct parallel_question *q, bool unfold,
+                            const char *id, struct rec_writer *writer,
+                            struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- ranks (ranks.c) ----------------------------------------------------------- */
+
+/* A stage has t c D ranks, `column` 0 to t c D - 1. The rank of one among all. */
+uint64_t parallel_rank(const struct parallel_mix *mix, uint32_t device, uint32_t column);
+/* The columns of the group of a column, in order; member[] has room for all of a stage.
+ * Returns how many. */
+uint32_t parallel_members(const struct parallel_mix *mix, enum parallel_group group,
+                          uint32_t column, uint32_t *member);
 
 /* ---- kernels (kernels.c) --------------------------------------------------- */
 
@@ -80,8 +181,7 @@ double parallel_layer_time(const struct parallel_model *model,
                            struct parallel_parts *forward,
                            struct parallel_parts *backward);
 /* Bytes that casting an element of the weights moves, once in a step. */
-double parallel_weight_cast(const struct parallel_model *model,
-                            const struct parallel_mix *mix,
+double parallel_weight_cast(const struct parallel_mix *mix,
                             const struct parallel_machine *machine);
 /* As parallel_layer_time(), of what is computed again of a layer before its backward pass, by the mix. */
 double parallel_again_time(const struct parallel_model *model,
@@ -91,14 +191,6 @@ double parallel_again_time(const struct parallel_model *model,
                            struct parallel_parts *again);
 
 /* ---- exchanges (traffic.c) ---------------------------------------------------- */
-
-enum parallel_group {
-    PARALLEL_TENSOR,
-    PARALLEL_CONTEXT,
-    PARALLEL_REPLICAS,
-    PARALLEL_EXPERT,
-    PARALLEL_EXPERT_REPLICAS
-};
 
 /* Seconds of a collective of a group, alone but for the groups beside it that share its
  * nodes' adapters. `kind` is "all-reduce", "all-gather", "reduce-scatter" or

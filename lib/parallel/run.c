@@ -100,7 +100,6 @@ static bool
 open_state(struct state *s)
 {
     size_t p = s->pipe->stages, cells = p * s->pipe->chunks * s->pipe->microbatches;
-    s->item = calloc(p * s->each, sizeof *s->item);
     s->next = calloc(p, sizeof *s->next);
     s->free = calloc(p, sizeof *s->free);
     s->inflight = calloc(p, sizeof *s->inflight);
@@ -109,8 +108,8 @@ open_state(struct state *s)
     s->listed = calloc(p, sizeof *s->listed);
     s->end[0] = malloc(cells * sizeof *s->end[0]);
     s->end[1] = malloc(cells * sizeof *s->end[1]);
-    if (!s->item || !s->next || !s->free || !s->inflight || !s->peak || !s->waiting ||
-        !s->listed || !s->end[0] || !s->end[1])
+    if (!s->next || !s->free || !s->inflight || !s->peak || !s->waiting || !s->listed ||
+        !s->end[0] || !s->end[1])
         return false;
     for (size_t i = 0; i < cells; i++)
         s->end[0][i] = s->end[1][i] = NAN;
@@ -168,29 +167,104 @@ say(const struct state *s, struct parallel_run *run)
         run->seconds > 0 ? 1 - busy * s->pipe->microbatches / (p * run->seconds) : 0;
 }
 
+/* Runs the orders, and leaves *s for the caller to close. */
+static bool
+run_all(struct state *s, const struct parallel_schedule *schedule,
+        const struct parallel_pipe *pipe, struct rec_error *err)
+{
+    *s = (struct state){
+        .schedule = schedule, .pipe = pipe, .each = parallel_items(schedule, pipe)};
+    s->item = parallel_orders(schedule, pipe, err);
+    if (!s->item || !(open_state(s) || rec_fail_memory(err)))
+        return false;
+    for (uint32_t r = pipe->stages; r-- > 0;)
+        wake(s, r);
+    while (s->nwaiting > 0) {
+        uint32_t r = s->waiting[--s->nwaiting];
+        s->listed[r] = false;
+        go_on(s, r);
+    }
+    return check_ends(s, err);
+}
+
+/* ---- the steady state ------------------------------------------------------------- */
+
+uint32_t
+parallel_fewer(const struct parallel_schedule *schedule, const struct parallel_pipe *pipe,
+               uint32_t periods)
+{
+    uint64_t fewer = pipe->microbatches % pipe->stages + (uint64_t)periods * pipe->stages;
+    return schedule->periodic && fewer < pipe->microbatches ? (uint32_t)fewer
+                                                            : pipe->microbatches;
+}
+
+/*
+ * A period is p microbatches. Between the first and the last ones, where forward and
+ * backward alternate, lists repeat themselves; forward passes are at most two periods
+ * ahead of backward ones. So if all passes of a period end the same time after those of
+ * the period before, forward in the last period and backward two periods earlier, all
+ * that would follow in a longer list does, too: what a pass waits for is one of these, or
+ * follows.
+ */
+static bool
+is_steady(const struct state *s, double *period)
+{
+    const struct parallel_pipe *pipe = s->pipe;
+    uint32_t p = pipe->stages, m = pipe->microbatches;
+    double most = 0, near;
+    for (uint32_t r = 0; r < p; r++)
+        most = fmax(most, s->free[r]);
+    near = 1e-13 * most;
+    *period =
+        *ended(s, PARALLEL_FORWARD, 0, m - 1) - *ended(s, PARALLEL_FORWARD, 0, m - 1 - p);
+    for (uint32_t stage = 0; stage < p * pipe->chunks; stage++)
+        for (uint32_t i = m - p; i < m; i++)
+            if (fabs(*ended(s, PARALLEL_FORWARD, stage, i) -
+                     *ended(s, PARALLEL_FORWARD, stage, i - p) - *period) > near ||
+                fabs(*ended(s, PARALLEL_BACKWARD, stage, i - 2 * p) -
+                     *ended(s, PARALLEL_BACKWARD, stage, i - 3 * p) - *period) > near)
+                return false;
+    return true;
+}
+
+/* Runs fewer periods, if that tells how long all of them take. */
+static bool
+run_fewer(struct state *s, const struct parallel_schedule *schedule,
+          const struct parallel_pipe *pipe, struct parallel_pipe *shorter, double *more,
+          struct rec_error *err)
+{
+    double period;
+    *more = 0;
+    *shorter = *pipe;
+    for (uint32_t periods = 5;; periods *= 2) {
+        shorter->microbatches = parallel_fewer(schedule, pipe, periods);
+        if (!run_all(s, schedule, shorter, err))
+            return false;
+        if (shorter->microbatches == pipe->microbatches)
+            return true;
+        if (is_steady(s, &period)) {
+            *more =
+                period * ((pipe->microbatches - shorter->microbatches) / pipe->stages);
+            return true;
+        }
+        close_state(s);
+    }
+}
+
 bool
 parallel_run(const struct parallel_schedule *schedule, const struct parallel_pipe *pipe,
              struct parallel_run *run, struct rec_error *err)
 {
-    struct state s = {
-        .schedule = schedule, .pipe = pipe, .each = parallel_items(schedule, pipe)};
-    bool ok = schedule->check(pipe, err);
-    if (!ok)
-        return false;
-    ok = open_state(&s) || rec_fail_memory(err);
-    if (ok && schedule->order(pipe, s.item, err)) {
-        for (uint32_t r = pipe->stages; r-- > 0;)
-            wake(&s, r);
-        while (s.nwaiting > 0) {
-            uint32_t r = s.waiting[--s.nwaiting];
-            s.listed[r] = false;
-            go_on(&s, r);
-        }
-        ok = check_ends(&s, err);
-    } else
-        ok = false;
-    if (ok)
+    struct state s;
+    struct parallel_pipe shorter;
+    double more;
+    bool ok = run_fewer(&s, schedule, pipe, &shorter, &more, err);
+    if (ok) {
+        for (uint32_t r = 0; r < pipe->stages; r++)
+            s.free[r] += more;
+        s.pipe = pipe;
         say(&s, run);
+    }
     close_state(&s);
     return ok;
 }

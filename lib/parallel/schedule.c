@@ -159,11 +159,11 @@ zero_bubble(const struct parallel_pipe *pipe, struct parallel_item *item,
 }
 
 static const struct parallel_schedule rows[] = {
-    {"gpipe", false, false, check_one_chunk, gpipe},
-    {"1f1b", false, false, check_one_chunk, one_f_one_b},
-    {"interleaved", false, false, check_interleaved, interleaved},
-    {"zero-bubble", true, false, check_one_chunk, zero_bubble},
-    {"v", true, true, check_v, parallel_fill_holes},
+    {"gpipe", false, false, false, check_one_chunk, gpipe, NULL},
+    {"1f1b", true, false, false, check_one_chunk, one_f_one_b, NULL},
+    {"interleaved", true, false, false, check_interleaved, interleaved, NULL},
+    {"zero-bubble", true, true, false, check_one_chunk, zero_bubble, NULL},
+    {"v", false, true, true, check_v, parallel_fill_holes, NULL},
 };
 
 const struct parallel_schedule *const parallel_schedules[] = {
@@ -178,16 +178,33 @@ parallel_schedule_find(const char *name)
     return NULL;
 }
 
+static bool
+check_given(const struct parallel_schedule *s, const struct parallel_pipe *pipe,
+            struct rec_error *err)
+{
+    const struct parallel_given *g = s->given;
+    return (g->stages == pipe->stages && g->chunks == pipe->chunks &&
+            g->microbatches == pipe->microbatches) ||
+           rec_fail(err, REC_DATA,
+                    "schedule '%s' is of %u stages, %u chunks and %u microbatches, the "
+                    "pipeline of %u, %u and %u",
+                    s->name, g->stages, g->chunks, g->microbatches, pipe->stages,
+                    pipe->chunks, pipe->microbatches);
+}
+
 struct parallel_item *
 parallel_orders(const struct parallel_schedule *schedule,
                 const struct parallel_pipe *pipe, struct rec_error *err)
 {
     struct parallel_item *item = NULL;
-    if (schedule->check && !schedule->check(pipe, err))
+    size_t n = parallel_items(schedule, pipe) * pipe->stages;
+    if (schedule->given ? !check_given(schedule, pipe, err) : !schedule->check(pipe, err))
         return NULL;
-    item = calloc(parallel_items(schedule, pipe) * pipe->stages, sizeof *item);
+    item = calloc(n, sizeof *item);
     if (!item)
         rec_fail_memory(err);
+    else if (schedule->given)
+        memcpy(item, schedule->given->item, n * sizeof *item);
     else if (!schedule->order(pipe, item, err)) {
         free(item);
         item = NULL;

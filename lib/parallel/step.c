@@ -131,6 +131,17 @@ add_expert(const struct question *q, struct parallel_passes *p)
     p->backward.expert += t;
 }
 
+/* Of `dense` and `experts` elements, among PARALLEL_SHARDS or PARALLEL_BETWEEN. */
+static double
+exchange_both(const struct question *q, enum parallel_group group, const char *kind,
+              double dense, double experts, double element)
+{
+    enum parallel_group of_experts =
+        group == PARALLEL_SHARDS ? PARALLEL_EXPERT_SHARDS : PARALLEL_EXPERT_BETWEEN;
+    return parallel_exchange(q->mix, q->machine, group, kind, element * dense) +
+           parallel_exchange(q->mix, q->machine, of_experts, kind, element * experts);
+}
+
 /* Weights that are sharded are gathered before each pass, and their gradients scattered
  * behind backward, both beside computing: the longer of the two counts, and a share of
  * the shorter. */
@@ -141,14 +152,11 @@ add_shards(const struct question *q, const struct parallel_kind *kind,
     double dense = 0, experts = 0, gather, scatter, c;
     double element = q->mix->gather_fp8 ? 1 : ELEMENT, x = q->machine->stack->exposed;
     parallel_held(kind, q->mix, q->model, &dense, &experts);
-    gather = parallel_exchange(q->mix, q->machine, PARALLEL_REPLICAS, "all-gather",
-                               element * dense) +
-             parallel_exchange(q->mix, q->machine, PARALLEL_EXPERT_REPLICAS, "all-gather",
-                               element * experts);
-    scatter = parallel_exchange(q->mix, q->machine, PARALLEL_REPLICAS, "reduce-scatter",
-                                q->machine->stack->gradient * dense) +
-              parallel_exchange(q->mix, q->machine, PARALLEL_EXPERT_REPLICAS,
-                                "reduce-scatter", q->machine->stack->gradient * experts);
+    gather = exchange_both(q, PARALLEL_SHARDS, "all-gather", dense, experts, element);
+    dense = experts = 0;
+    parallel_trained(kind, q->mix, q->model, &dense, &experts);
+    scatter = exchange_both(q, PARALLEL_SHARDS, "reduce-scatter", dense, experts,
+                            q->machine->stack->gradient);
     c = parallel_parts_sum(&p->forward);
     p->forward.shards += fmax(0, gather - c) + x * fmin(gather, c);
     c = parallel_parts_sum(&p->backward);
@@ -164,6 +172,18 @@ wait_host(const struct question *q, struct parallel_parts *p, double kernels)
     p->host = fmax(0, host - parallel_parts_sum(p));
 }
 
+/* Of a pass backward, what the gradients of weights take. */
+static double
+time_weights(const struct question *q, const struct parallel_kind *kind,
+             const struct parallel_parts *backward)
+{
+    struct parallel_mix mix = *q->mix;
+    struct parallel_parts ignored, rest;
+    mix.frozen = PARALLEL_PART_ALL;
+    parallel_layer_time(q->model, &mix, q->machine, kind, &ignored, &rest);
+    return parallel_parts_sum(backward) - parallel_parts_sum(&rest);
+}
+
 static void
 time_layer(const struct question *q, const struct parallel_kind *kind,
            struct parallel_passes *p)
@@ -172,6 +192,8 @@ time_layer(const struct question *q, const struct parallel_kind *kind,
     double forward = parallel_layer_time(q->model, q->mix, q->machine, kind, &p->forward,
                                          &p->backward);
     double backward = 2 * forward;
+    if (q->mix->schedule->split)
+        p->weight = time_weights(q, kind, &p->backward);
     if (layer) {
         add_tensor(q, kind, p);
         add_context(q, p);
@@ -204,33 +226,59 @@ add_passes(struct parallel_passes *sum, const struct parallel_passes *p)
 {
     add(&sum->forward, &p->forward, 1);
     add(&sum->backward, &p->backward, 1);
+    sum->weight += p->weight;
 }
 
 static bool
-time_stages(const struct question *q, struct parallel_passes *stage,
-            struct rec_error *err)
+time_stages(const struct question *q, struct parallel_times *times, struct rec_error *err)
 {
+    struct parallel_passes *stage = times->stage;
     const struct parallel_model *model = q->model;
     uint32_t kinds = model->nkinds;
-    /* of each kind of layer, then embedding and head */
-    struct parallel_passes *kind = calloc((size_t)kinds + 2, sizeof *kind);
+    struct parallel_mix keep = *q->mix;
+    const struct question once = {model, &keep, q->machine};
+    struct parallel_passes *kind = calloc(2 * (size_t)kinds + 2, sizeof *kind), *kept;
+    bool full = q->mix->recompute == PARALLEL_FULL;
+    times->kind = kind;
     if (!kind)
         return rec_fail_memory(err);
-    for (uint32_t i = 0; i < kinds; i++)
+    keep.recompute = PARALLEL_KEEP_ALL;
+    kept = kind + kinds + 2;
+    for (uint32_t i = 0; i < kinds; i++) {
         time_layer(q, &model->kind[i], &kind[i]);
+        if (full)
+            time_layer(&once, &model->kind[i], &kept[i]);
+    }
     time_layer(q, &model->embedding, &kind[kinds]);
     time_layer(q, &model->head, &kind[kinds + 1]);
     for (uint32_t i = 0; i < q->mix->pp * q->mix->vp; i++) {
         struct parallel_chunk chunk = parallel_chunk_of(q->mix, model, i);
         for (uint32_t j = 0; j < chunk.layers; j++)
-            add_passes(&stage[i], &kind[model->of[chunk.first + j]]);
+            add_passes(&stage[i], full && j >= parallel_again(q->mix, i)
+                                      ? &kept[model->of[chunk.first + j]]
+                                      : &kind[model->of[chunk.first + j]]);
         if (chunk.embedding)
             add_passes(&stage[i], &kind[kinds]);
         if (chunk.head)
             add_passes(&stage[i], &kind[kinds + 1]);
     }
-    free(kind);
     return true;
+}
+
+struct parallel_passes
+parallel_times_layer(const struct parallel_times *times,
+                     const struct parallel_model *model, const struct parallel_mix *mix,
+                     uint32_t stage, uint32_t j)
+{
+    struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
+    uint32_t kinds = model->nkinds, of = model->of[chunk.first + j];
+    bool kept = mix->recompute == PARALLEL_FULL && j >= parallel_again(mix, stage);
+    struct parallel_passes sum = times->kind[kept ? kinds + 2 + of : of];
+    if (chunk.embedding && j == 0)
+        add_passes(&sum, &times->kind[kinds]);
+    if (chunk.head && j == chunk.layers - 1)
+        add_passes(&sum, &times->kind[kinds + 1]);
+    return sum;
 }
 
 static void
@@ -247,16 +295,6 @@ time_message(const struct question *q, struct parallel_times *times)
 }
 
 /* ---- replicas -------------------------------------------------------------------- */
-
-static double
-exchange_both(const struct question *q, const char *kind, double dense, double experts,
-              double element)
-{
-    return parallel_exchange(q->mix, q->machine, PARALLEL_REPLICAS, kind,
-                             element * dense) +
-           parallel_exchange(q->mix, q->machine, PARALLEL_EXPERT_REPLICAS, kind,
-                             element * experts);
-}
 
 /* Passes of how many microbatches an exchange of gradients can run beside. Without
  * chunks, all gradients become ready in the last one; with chunks, those of the last
@@ -275,38 +313,40 @@ time_once(const struct question *q, const struct parallel_passes *stages, uint32
     const struct parallel_mix *mix = q->mix;
     double dense = 0, experts = 0, held, forward = 0, backward = 0, tensors = 0;
     double replicas = (double)mix->dp * mix->cp;
-    double others = replicas * mix->tp / ((double)mix->ep * mix->etp);
-    once->optimizer = host_once;
-    if (mix->lora > 0)
-        return;
+    double shards = mix->shard > 0 ? mix->shard : replicas;
+    double spread = fmin(shards, replicas * mix->tp / ((double)mix->ep * mix->etp));
     for (uint32_t i = 0; i < mix->vp; i++) {
         uint32_t stage = parallel_stage(mix->schedule, mix->pp, r, i);
         struct parallel_chunk chunk = parallel_chunk_of(mix, q->model, stage);
         for (uint32_t j = 0; j < chunk.layers; j++)
-            tensors += parallel_held(&q->model->kind[q->model->of[chunk.first + j]], mix,
-                                     q->model, &dense, &experts);
+            tensors += parallel_trained(&q->model->kind[q->model->of[chunk.first + j]],
+                                        mix, q->model, &dense, &experts);
         if (chunk.embedding)
             tensors +=
-                parallel_held(&q->model->embedding, mix, q->model, &dense, &experts);
+                parallel_trained(&q->model->embedding, mix, q->model, &dense, &experts);
         if (chunk.head)
-            tensors += parallel_held(&q->model->head, mix, q->model, &dense, &experts);
+            tensors += parallel_trained(&q->model->head, mix, q->model, &dense, &experts);
         forward += parallel_parts_sum(&stages[stage].forward);
         backward += parallel_parts_sum(&stages[stage].backward);
     }
-    held = mix->zero >= 1 ? dense / replicas + experts / others : dense + experts;
-    once->optimizer += fmax(parallel_move(q->machine, held * (ADAM_MOVED + CLIP)),
-                            tensors * q->machine->stack->host);
-    if (mix->zero >= 3)
-        return;
+    held = mix->zero >= 1 ? dense / shards + experts / spread : dense + experts;
+    once->optimizer =
+        host_once + fmax(parallel_move(q->machine, held * (ADAM_MOVED + CLIP)),
+                         tensors * q->machine->stack->host);
     /* gradients are cleared, and weights are cast for all microbatches of the step */
-    once->optimizer += parallel_move(
-        q->machine, (dense + experts) *
-                        (CLEAR + parallel_weight_cast(q->model, mix, q->machine)));
-    once->gradients = exchange_both(q, mix->zero >= 1 ? "reduce-scatter" : "all-reduce",
-                                    dense, experts, q->machine->stack->gradient);
-    if (mix->zero >= 1)
-        once->weights =
-            exchange_both(q, "all-gather", dense, experts, mix->gather_fp8 ? 1 : ELEMENT);
+    if (mix->zero < 3)
+        once->optimizer += parallel_move(
+            q->machine, (dense + experts) *
+                            (CLEAR + parallel_weight_cast(mix, q->machine)));
+    if (mix->zero < 3)
+        once->gradients = exchange_both(q, PARALLEL_SHARDS,
+                                        mix->zero >= 1 ? "reduce-scatter" : "all-reduce",
+                                        dense, experts, q->machine->stack->gradient);
+    once->gradients += exchange_both(q, PARALLEL_BETWEEN, "all-reduce", dense / shards,
+                                     experts / spread, q->machine->stack->gradient);
+    if (mix->zero >= 1 && mix->zero < 3)
+        once->weights = exchange_both(q, PARALLEL_SHARDS, "all-gather", dense, experts,
+                                      mix->gather_fp8 ? 1 : ELEMENT);
     if (mix->overlap & PARALLEL_OVERLAP_DP) {
         double hidden = 1 - q->machine->stack->exposed;
         double rounds = beside(mix);
@@ -327,7 +367,7 @@ parallel_times_make(const struct parallel_model *model, const struct parallel_mi
     times->device = calloc(mix->pp, sizeof *times->device);
     if (!times->stage || !times->device)
         return rec_fail_memory(err);
-    if (!time_stages(&q, times->stage, err))
+    if (!time_stages(&q, times, err))
         return false;
     time_message(&q, times);
     for (uint32_t r = 0; r < mix->pp; r++)
@@ -340,16 +380,47 @@ parallel_times_free(struct parallel_times *times)
 {
     free(times->stage);
     free(times->device);
+    free(times->kind);
     *times = (struct parallel_times){0};
 }
 
 /* ---- the whole -------------------------------------------------------------------- */
 
 struct running {
-    double *forward, *backward;
+    struct parallel_pipe pipe;
     double *kept; /* of each device: the most that activations take */
     struct parallel_run run;
 };
+
+bool
+parallel_pipe_make(const struct parallel_mix *mix, const struct parallel_machine *machine,
+                   const struct parallel_times *times, struct parallel_pipe *pipe,
+                   struct rec_error *err)
+{
+    uint32_t n = mix->pp * mix->vp;
+    double *seconds = calloc(3 * (size_t)n, sizeof *seconds);
+    double message = machine->stack->blocking ? times->message : 0;
+    *pipe = (struct parallel_pipe){
+        .stages = mix->pp,
+        .chunks = mix->vp,
+        .microbatches = parallel_microbatches(mix),
+        .transfer = machine->stack->blocking ? 0 : times->message,
+    };
+    if (!seconds)
+        return rec_fail_memory(err);
+    pipe->forward = seconds;
+    pipe->backward = seconds + n;
+    pipe->weight = seconds + 2 * (size_t)n;
+    for (uint32_t i = 0; i < n; i++) {
+        double weight = times->stage[i].weight; /* 0 unless the schedule splits */
+        seconds[i] =
+            parallel_parts_sum(&times->stage[i].forward) + (i + 1 < n ? message : 0);
+        seconds[n + i] = parallel_parts_sum(&times->stage[i].backward) - weight +
+                         (i > 0 ? message : 0);
+        seconds[2 * (size_t)n + i] = weight;
+    }
+    return true;
+}
 
 /* What activations take at their peak: a pass forward keeps some, until backward, or the
  * gradient of weights, has read it. */
@@ -386,32 +457,18 @@ static bool
 run_pipeline(const struct question *q, const struct parallel_times *times,
              struct running *on, struct rec_error *err)
 {
-    bool blocking = q->machine->stack->blocking;
-    struct parallel_pipe pipe = {
-        .stages = q->mix->pp,
-        .chunks = q->mix->vp,
-        .microbatches = parallel_microbatches(q->mix),
-        .transfer = blocking ? 0 : times->message,
-    };
-    uint32_t n = pipe.stages * pipe.chunks;
-    on->forward = calloc(n, sizeof *on->forward);
-    on->backward = calloc(n, sizeof *on->backward);
-    on->kept = calloc(pipe.stages, sizeof *on->kept);
-    on->run.last = calloc(pipe.stages, sizeof *on->run.last);
-    if (!on->forward || !on->backward || !on->kept || !on->run.last)
+    const struct parallel_schedule *schedule = q->mix->schedule;
+    struct parallel_pipe fewer;
+    on->kept = calloc(q->mix->pp, sizeof *on->kept);
+    on->run.last = calloc(q->mix->pp, sizeof *on->run.last);
+    if (!on->kept || !on->run.last)
         return rec_fail_memory(err);
-    for (uint32_t i = 0; i < n; i++) {
-        on->forward[i] = parallel_parts_sum(&times->stage[i].forward);
-        on->backward[i] = parallel_parts_sum(&times->stage[i].backward);
-        if (blocking && i + 1 < n)
-            on->forward[i] += times->message;
-        if (blocking && i > 0)
-            on->backward[i] += times->message;
-    }
-    pipe.forward = on->forward;
-    pipe.backward = on->backward;
-    return find_kept(q, &pipe, on->kept, err) &&
-           parallel_run(q->mix->schedule, &pipe, &on->run, err);
+    if (!parallel_pipe_make(q->mix, q->machine, times, &on->pipe, err))
+        return false;
+    fewer = on->pipe;
+    fewer.microbatches = parallel_fewer(schedule, &on->pipe, 4);
+    return find_kept(q, &fewer, on->kept, err) &&
+           parallel_run(schedule, &on->pipe, &on->run, err);
 }
 
 /* Where the time of device r goes. */
@@ -426,7 +483,8 @@ explain(const struct question *q, const struct parallel_times *times,
         uint32_t stage = parallel_stage(mix->schedule, mix->pp, r, i);
         add(&step->parts, &times->stage[stage].forward, m);
         add(&step->parts, &times->stage[stage].backward, m);
-        busy += m * (on->forward[stage] + on->backward[stage]);
+        busy += m * (on->pipe.forward[stage] + on->pipe.backward[stage] +
+                     on->pipe.weight[stage]);
     }
     step->device = r;
     step->once = times->device[r];
@@ -471,8 +529,7 @@ parallel_step(const struct parallel_model *model, const struct parallel_mix *mix
         step->causal = parallel_model_flops(model, mix->global, 0.5, false);
     }
     parallel_times_free(&times);
-    free(on.forward);
-    free(on.backward);
+    free((double *)(uintptr_t)on.pipe.forward);
     free(on.kept);
     free(on.run.last);
     return ok;

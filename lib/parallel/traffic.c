@@ -32,20 +32,27 @@ group_of(const struct parallel_mix *mix, const struct parallel_machine *machine,
          enum parallel_group which)
 {
     double t = mix->tp, c = mix->cp, d = mix->dp, p = mix->pp, here;
-    double node = node_of(mix, machine);
+    double node = node_of(mix, machine), shards;
     double replica = mix->order == PARALLEL_TP_CP_PP_DP ? t * c * p : t * c;
     struct group g = {1, 1, 1};
     switch (which) {
     case PARALLEL_TENSOR: g = (struct group){t, 1, 1}; break;
     case PARALLEL_CONTEXT: g = (struct group){c, t, 1}; break;
-    case PARALLEL_REPLICAS: g = (struct group){d * c, c > 1 ? t : replica, 1}; break;
+    case PARALLEL_SHARDS:
+    case PARALLEL_BETWEEN: g = (struct group){d * c, c > 1 ? t : replica, 1}; break;
     case PARALLEL_EXPERT: g = (struct group){mix->ep, mix->etp, 1}; break;
-    case PARALLEL_EXPERT_REPLICAS:
+    case PARALLEL_EXPERT_SHARDS:
+    case PARALLEL_EXPERT_BETWEEN:
         g.stride = (double)mix->ep * mix->etp;
         g.ranks = t * c * d / g.stride;
         if (mix->order == PARALLEL_TP_CP_PP_DP && g.stride >= t * c)
             g.stride *= p;
     }
+    shards = mix->shard > 0 && mix->shard < g.ranks ? mix->shard : g.ranks;
+    if (which == PARALLEL_SHARDS || which == PARALLEL_EXPERT_SHARDS)
+        g.ranks = shards;
+    if (which == PARALLEL_BETWEEN || which == PARALLEL_EXPERT_BETWEEN)
+        g = (struct group){g.ranks / shards, g.stride * shards, 1};
     here = floor(node / g.stride);
     g.here = here < 1 ? 1 : here < g.ranks ? here : g.ranks;
     while (fmod(g.ranks, g.here) != 0)

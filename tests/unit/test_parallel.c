@@ -306,6 +306,68 @@ test_random(void **state)
     }
 }
 
+/* Many microbatches: what follows from the steady state is what all of them take, one
+ * after the other, to twelve digits: stages that are alike, unlike, and so little unlike
+ * that the slowest one is felt only after many periods; transfers; a last group of
+ * microbatches that is short. The peaks are those of all, too. */
+static void
+test_steady(void **state)
+{
+    static const char *const names[] = {"1f1b", "interleaved", "zero-bubble"};
+    (void)state;
+    for (int n = part_of(300); n > 0; n--) {
+        const struct parallel_schedule *schedule =
+            parallel_schedule_find(names[random_below(3)]);
+        struct parallel_schedule all = *schedule;
+        double f[LIST], b[LIST], w[LIST], last[2][8];
+        uint32_t inflight[2][8], p = 1 + (uint32_t)random_below(8);
+        double unlike = random_below(3) == 0 ? 0 : random_below(2) ? 1 : 1e-5;
+        bool many = strcmp(schedule->name, "interleaved") == 0;
+        struct parallel_pipe pipe = {.stages = p,
+                                     .chunks = many ? 2 + (uint32_t)random_below(3) : 1,
+                                     .microbatches = p * (6 + (uint32_t)random_below(60)),
+                                     .forward = f,
+                                     .backward = b,
+                                     .weight = schedule->split ? w : NULL,
+                                     .transfer = 0.1 * (double)random_below(5)};
+        struct parallel_run run[2] = {{.inflight = inflight[0], .last = last[0]},
+                                      {.inflight = inflight[1], .last = last[1]}};
+        pipe.microbatches += many ? 0 : (uint32_t)random_below(p);
+        for (uint32_t i = 0; i < p * pipe.chunks; i++) {
+            f[i] = 1 + unlike * (double)random_below(10);
+            b[i] = 2 + unlike * (double)random_below(10);
+            w[i] = 1 + unlike * (double)random_below(10);
+        }
+        all.periodic = false;
+        assert_true(schedule->periodic);
+        assert_true(parallel_run(schedule, &pipe, &run[0], NULL));
+        assert_true(parallel_run(&all, &pipe, &run[1], NULL));
+        assert_near(run[0].seconds / run[1].seconds, 1, 1e-12);
+        assert_near(run[0].idle, run[1].idle, 1e-11);
+        for (uint32_t r = 0; r < p; r++) {
+            assert_near(last[0][r] / last[1][r], 1, 1e-12);
+            assert_int_equal(inflight[0][r], inflight[1][r]);
+        }
+    }
+}
+
+/* A thousand million microbatches take no longer than a few: 1F1B of equal stages is (m +
+ * p - 1) (f + b). */
+static void
+test_endless(void **state)
+{
+    const double f[] = {1, 1, 1, 1}, b[] = {2, 2, 2, 2};
+    struct parallel_pipe pipe = {.stages = 4,
+                                 .chunks = 1,
+                                 .microbatches = 1000000000,
+                                 .forward = f,
+                                 .backward = b};
+    struct parallel_run run = {0};
+    (void)state;
+    assert_true(parallel_run(parallel_schedule_find("1f1b"), &pipe, &run, NULL));
+    assert_near(run.seconds / (3 * 1000000003.0), 1, 1e-14);
+}
+
 /* What has no order is refused with what would do. */
 static void
 test_refused(void **state)
@@ -339,7 +401,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),    cmocka_unit_test(test_published),
         cmocka_unit_test(test_schedules), cmocka_unit_test(test_zero_bubble),
-        cmocka_unit_test(test_random),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_random),    cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_endless),   cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

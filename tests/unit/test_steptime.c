@@ -341,6 +341,147 @@ test_refused(void **state)
     refused(mix, "expert parallelism 2, but no layer has experts");
 }
 
+/* Hybrid shards. 16 replicas in two nodes of 8, P parameters, 2 bytes for each. Sharded
+ * over all, gradients and weights go 15/16 of 2 P bytes each through the 8 adapters of a
+ * node; in groups of a node only P / 8 of each device are summed with the other node: 2
+ * (2 - 1) / 2 times 2 P / 8 bytes through its adapter. Adapters are so slow that nothing
+ * else counts. A group has all replicas: nothing changes. Adam's 12 bytes are divided by
+ * 8, and not by 16. */
+static void
+test_hybrid(void **state)
+{
+    const struct input_transformer t = gpt(4, 256, 4, 1000);
+    struct parallel_model model = make(&t, 256, false);
+    struct parallel_machine machine = machine_of(&plain);
+    struct parallel_mix mix = mix_of(1, 1, 1, 16, 1, 1);
+    struct parallel_step all, same, hybrid;
+    struct rec_error err = {.text = ""};
+    double params = parallel_model_params(&model);
+    (void)state;
+    machine.adapter = 1e3;
+    mix.zero = 1;
+    assert_true(parallel_step(&model, &mix, &machine, &all, &err));
+    mix.shard = 16;
+    assert_true(parallel_step(&model, &mix, &machine, &same, &err));
+    assert_true(same.seconds == all.seconds);
+    mix.shard = 8;
+    assert_true(parallel_step(&model, &mix, &machine, &hybrid, &err));
+    assert_near((all.once.gradients + all.once.weights) /
+                    (2 * 15 / 16.0 * 2 * params / 8 / 1e3),
+                1, 1e-4);
+    assert_near((hybrid.once.gradients + hybrid.once.weights) / (2 * params / 8 / 1e3), 1,
+                1e-4);
+    assert_near(hybrid.memory.optimizer / (12 * params / 8), 1, 1e-12);
+    mix.zero = 3; /* only the sum between the groups is left behind backward */
+    assert_true(parallel_step(&model, &mix, &machine, &hybrid, &err));
+    assert_near(hybrid.once.gradients / (2 * params / 8 / 1e3), 1, 1e-4);
+    assert_near(hybrid.memory.weights / (2 * params / 8), 1, 1e-12);
+    parallel_model_free(&model);
+}
+
+/* Layers that run again: none, one, or both of each of two stages. The time and the bytes
+ * of one layer do not depend on the others, so one is in the middle; a list says the same
+ * of each stage, and of one stage alone what it says. */
+static void
+test_again(void **state)
+{
+    const struct input_transformer t = gpt(4, 512, 8, 1000);
+    struct parallel_model model = make(&t, 512, true);
+    struct parallel_machine machine = machine_of(&plain);
+    struct parallel_mix mix = mix_of(1, 2, 1, 1, 1, 4);
+    const uint32_t ones[] = {1, 1}, first[] = {1, 0};
+    struct parallel_times times[5] = {{0}};
+    struct rec_error err = {.text = ""};
+    double back[5], kept[5];
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        mix.recompute = i == 0 ? PARALLEL_KEEP_ALL : PARALLEL_FULL;
+        mix.again = i == 1 ? 1 : 0;
+        mix.again_of = i == 3 ? ones : i == 4 ? first : NULL;
+        assert_true(parallel_times_make(&model, &mix, &machine, &times[i], &err));
+        back[i] = parallel_parts_sum(&times[i].stage[1].backward);
+        kept[i] = parallel_stage_kept(&mix, &model, 1);
+        parallel_times_free(&times[i]);
+    }
+    assert_true(back[0] < back[2] && kept[0] > kept[2]);
+    assert_near(back[1] / ((back[0] + back[2]) / 2), 1, 1e-12);
+    assert_near(kept[1] / ((kept[0] + kept[2]) / 2), 1, 1e-12);
+    assert_true(back[3] == back[1] && kept[3] == kept[1]);
+    assert_true(back[4] == back[0] && kept[4] == kept[0]);
+    parallel_model_free(&model);
+}
+
+/* Frozen weights have no gradient (4 bytes), no optimizer (12), no product for the
+ * gradient and no exchange. Frozen embedding: V h parameters. All but the head of h V:
+ * only that is exchanged. Adapters freeze all of it. */
+static void
+test_frozen(void **state)
+{
+    struct input_transformer t = gpt(4, 256, 4, 1000);
+    struct parallel_machine machine = machine_of(&plain);
+    struct parallel_mix mix = mix_of(1, 1, 1, 2, 1, 1);
+    struct parallel_step all, step;
+    struct rec_error err = {.text = ""};
+    const double words = 1000 * 256;
+    t.tied = false;
+    struct parallel_model model = make(&t, 256, false);
+    double params = parallel_model_params(&model);
+    (void)state;
+    assert_true(parallel_step(&model, &mix, &machine, &all, &err));
+    mix.frozen = PARALLEL_PART_EMBEDDING;
+    assert_true(parallel_step(&model, &mix, &machine, &step, &err));
+    assert_near(all.memory.optimizer - step.memory.optimizer, 12 * words, 1);
+    assert_near(all.memory.weights, step.memory.weights, 1e-6);
+    assert_near(all.parts.products, step.parts.products, 1e-18);
+    mix.frozen = PARALLEL_PART_ALL - PARALLEL_PART_HEAD;
+    assert_true(parallel_step(&model, &mix, &machine, &step, &err));
+    assert_near(step.memory.optimizer, 12 * words, 1);
+    assert_near(step.memory.weights, 2 * params, 1);
+    assert_true(step.parts.products < all.parts.products);
+    mix.frozen = PARALLEL_PART_ALL;
+    assert_false(parallel_step(&model, &mix, &machine, &step, &err));
+    assert_non_null(strstr(err.text, "nothing is trained"));
+    mix.lora = 16;
+    assert_true(parallel_step(&model, &mix, &machine, &step, &err));
+    assert_true(step.once.gradients == 0 && step.memory.optimizer == 0);
+    mix.frozen = 0;
+    assert_true(parallel_step(&model, &mix, &machine, &all, &err));
+    assert_true(all.seconds == step.seconds);
+    parallel_model_free(&model);
+}
+
+/* The two halves of a split pass backward are the whole one; a product for the weights
+ * has as many operations as one for the input, so it takes about half of their time. */
+static void
+test_halves(void **state)
+{
+    const struct input_transformer t = gpt(8, 2048, 16, 50000);
+    struct parallel_model model = make(&t, 2048, false);
+    struct parallel_machine machine = machine_of(&plain);
+    struct parallel_mix mix = mix_of(1, 4, 1, 1, 1, 8);
+    struct parallel_times whole = {0}, split = {0};
+    struct parallel_step a, b;
+    struct rec_error err = {.text = ""};
+    (void)state;
+    assert_true(parallel_times_make(&model, &mix, &machine, &whole, &err));
+    assert_true(parallel_step(&model, &mix, &machine, &a, &err));
+    mix.schedule = parallel_schedule_find("zero-bubble");
+    assert_true(parallel_times_make(&model, &mix, &machine, &split, &err));
+    assert_true(parallel_step(&model, &mix, &machine, &b, &err));
+    for (int i = 0; i < 4; i++) {
+        double products = split.stage[i].backward.products;
+        assert_true(whole.stage[i].weight == 0);
+        assert_true(parallel_parts_sum(&split.stage[i].backward) ==
+                    parallel_parts_sum(&whole.stage[i].backward));
+        assert_true(split.stage[i].weight > 0.4 * products);
+        assert_true(split.stage[i].weight < 0.6 * products);
+    }
+    assert_true(b.idle < a.idle && b.seconds < a.seconds);
+    parallel_times_free(&whole);
+    parallel_times_free(&split);
+    parallel_model_free(&model);
+}
+
 int
 main(void)
 {
@@ -348,6 +489,8 @@ main(void)
         cmocka_unit_test(test_memory),  cmocka_unit_test(test_memory_of),
         cmocka_unit_test(test_adds_up), cmocka_unit_test(test_scales),
         cmocka_unit_test(test_by_hand), cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_hybrid),  cmocka_unit_test(test_again),
+        cmocka_unit_test(test_frozen),  cmocka_unit_test(test_halves),
         cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,29 @@
+/* The words of others, and the keys that they become (words_table.c). */
+#ifndef RAMPIPE_PARALLEL_WORDS_TABLE_H
+#define RAMPIPE_PARALLEL_WORDS_TABLE_H
+
+#include "rampipe/parallel_words.h"
+
+enum parallel_arg_how {
+    PARALLEL_ARG_VALUE, /* key=its value */
+    PARALLEL_ARG_FLAG,  /* without a value: key=text */
+    PARALLEL_ARG_TRUE,  /* a variable: key=text if it is 1, True or yes */
+    PARALLEL_ARG_MAP,   /* text lists value=value of the key, with blanks between; other
+                           values are not modelled */
+    PARALLEL_ARG_REFUSE /* not modelled */
+};
+
+/* A key that begins with a dot is put together with others at the end (finish() in
+ * words.c). The key overlap adds up. */
+struct parallel_arg_row {
+    const char *word;
+    enum parallel_arg_how how;
+    const char *key, *text;
+};
+
+/* Arguments, without their dashes. Ends with a word NULL. */
+extern const struct parallel_arg_row parallel_arg_rows[];
+/* Variables. */
+extern const struct parallel_arg_row parallel_variable_rows[];
+
+#endif
