@@ -17,6 +17,10 @@ bool parallel_fill_holes(const struct parallel_pipe *pipe, struct parallel_item 
 double parallel_kind_work(const struct parallel_model *m,
                           const struct parallel_kind *kind, double share);
 
+/* The same of an op. */
+double parallel_op_work(const struct parallel_model *m, const struct parallel_kind *kind,
+                        const struct parallel_op *op, double share);
+
 /* The orders of all devices, parallel_items() each, one behind the other; the caller
  * frees them. NULL: *err. */
 struct parallel_item *parallel_orders(const struct parallel_schedule *schedule,
