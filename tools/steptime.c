@@ -90,8 +90,12 @@ run(struct cli *cli, const struct steptime_args *args)
     const struct mix_options options = MIX_OPTIONS(args);
     struct mix_tables t = {.net = NULL};
     struct parallel_count count = {.stages = args->stages_given};
-    bool ok = read_money(cli, args, &count) &&
-              mix_tables_read(cli, &options, args->alone_given, &t);
+    uint64_t near = 0;
+    bool ok =
+        read_money(cli, args, &count) &&
+        (!args->near_given || cli_count(cli, "near", args->near_arg, 1, 1000, &near)) &&
+        mix_tables_read(cli, &options, args->alone_given, &t);
+    count.near = (uint32_t)near;
     if (ok && args->list_given)
         ok = cli_open_writer(cli, false) && list(cli, &t.stacks);
     else if (ok)

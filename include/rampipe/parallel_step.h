@@ -299,6 +299,7 @@ struct parallel_count {
     bool stages;      /* a spent record for each device of the pipeline follows */
     double tokens;    /* to be trained with: days and US$ are said; 0: not said */
     double price;     /* of a device, US$ an hour; 0: not known */
+    uint32_t near;    /* so many measured steps that are near follow (near records) */
 };
 
 /** Answers a training record: writes it with the answer, which replaces one that it has

@@ -509,7 +509,24 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("of_activations", AMOUNT, "likewise, at their peak")
     REC_KEY("of_working", AMOUNT, "likewise: a layer that runs again, scores of words")
     REC_KEY("days", AMOUNT, "of training with the tokens of steptime --tokens")
-    REC_KEY("dollars", AMOUNT, "the same, at the price of steptime --price"))
+    REC_KEY("dollars", AMOUNT, "the same, at the price of steptime --price")
+    REC_KEY("measured", AMOUNT, "seconds that were measured, in traces/measured-steps.rec")
+    REC_KEY("source", TEXT, "where they are from"))
+
+REC_ROW(NEAR, ALONE, "near",
+    "A measured step near a predicted one, and what is predicted of it, steptime --near.",
+    "near\tt1\tmlperf31-nvidia-768\t11.6\t11.7\tdevice=h100-80\tmix=tp 4 pp 8 dp 24",
+    REC_FIELD("TRAINING", ID, "the question")
+    REC_FIELD("STEP", ID, "the measured step")
+    REC_FIELD("MEASURED", AMOUNT, "seconds")
+    REC_FIELD("SECONDS", AMOUNT, "predicted in the same way"),
+    REC_KEY("device", TEXT, "as in training")
+    REC_KEY("precision", TEXT, "bf16 (or fp16), fp8, fp4")
+    REC_KEY("gpus", COUNT, "devices")
+    REC_KEY("params", AMOUNT, "of the model")
+    REC_KEY("mix", TEXT, "degrees that are not 1")
+    REC_KEY("stack", TEXT, "that predicts it")
+    REC_KEY("source", TEXT, "of what was measured"))
 
 REC_ROW(SPENT, ALONE, "spent",
     "Where the time and the memory of a device of the pipeline go in a step, steptime "

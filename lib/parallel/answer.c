@@ -185,6 +185,8 @@ parallel_answer_record(const struct parallel_tables *tables,
         rec_end(writer);
         for (uint32_t r = 0; found && each && r < q.mix.pp; r++)
             write_spent(writer, rec->field[1], r, &each[r]);
+        ok = !found || count->near == 0 ||
+             parallel_near_write(tables, &q, rec->field[1], count->near, writer, err);
     } else
         ok = false;
     free(each);

@@ -72,6 +72,12 @@ bool parallel_question_read(struct parallel_question *q,
                             struct rec_error *err) REC_MUST_CHECK;
 void parallel_question_free(struct parallel_question *q);
 
+/* Writes the n measured steps that are nearest to a question, as near records; the
+ * nearest first (near.c). */
+bool parallel_near_write(const struct parallel_tables *tables,
+                         const struct parallel_question *q, struct rec_str id, uint32_t n,
+                         struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;
+
 /* ---- groups ------------------------------------------------------------------- */
 
 enum parallel_group {
