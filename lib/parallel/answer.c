@@ -77,6 +77,48 @@ write_memory(struct rec_writer *writer, const struct parallel_memory *m)
     rec_num_key(writer, "of_working", m->working);
 }
 
+/* What fits where the mix does not, of what changes least of it, into text. */
+static void
+what_fits(const struct parallel_question *q, char *text, size_t size)
+{
+    static const struct {
+        const char *name;
+        uint32_t zero;
+        bool full, one;
+    } change[] = {
+        {"zero=1", 1, false, false},
+        {"mbs=1", 0, false, true},
+        {"zero=1 and mbs=1", 1, false, true},
+        {"recompute=full", 0, true, false},
+        {"zero=1 and recompute=full", 1, true, false},
+        {"zero=3", 3, false, false},
+        {"zero=3 and recompute=full", 3, true, false},
+        {"zero=3, recompute=full and mbs=1", 3, true, true},
+    };
+    struct parallel_step step;
+    struct rec_error err;
+    for (size_t i = 0; i < sizeof change / sizeof *change; i++) {
+        struct parallel_mix mix = q->mix;
+        if (change[i].zero > mix.zero)
+            mix.zero = change[i].zero;
+        if (change[i].full) {
+            mix.recompute = PARALLEL_FULL;
+            mix.again = 0;
+            mix.again_of = NULL;
+        }
+        if (change[i].one && !mix.schedule->given)
+            mix.micro = 1;
+        if (parallel_step(&q->model, &mix, &q->machine, &step, &err) &&
+            parallel_memory_sum(&step.memory) <= q->machine.memory) {
+            snprintf(text, size, "; %s would fit: %.3g GB", change[i].name,
+                     parallel_memory_sum(&step.memory) / 1e9);
+            return;
+        }
+    }
+    snprintf(text, size,
+             "; neither shards nor recomputation suffice: more devices would");
+}
+
 /* What follows from the seconds. */
 static void
 write_figures(struct rec_writer *writer, const struct parallel_question *q,
@@ -113,18 +155,19 @@ write_answer(struct rec_writer *writer, const struct parallel_question *q,
     const struct parallel_stack *stack = q->machine.stack;
     double error = q->like ? stack->like : stack->error;
     struct part part[PARTS];
-    char why[400] = "", law[160];
+    char why[400] = "", law[300], fits[120] = "";
     parts_of(step, part);
     for (size_t i = 0; i < PARTS; i++)
         if (part[i].seconds >= 0.0005 * step->seconds)
             snprintf(why + strlen(why), sizeof why - strlen(why), "%s%s %.1f",
                      why[0] ? ", " : "", part[i].name,
                      100 * part[i].seconds / step->seconds);
-    snprintf(law, sizeof law, "stack %s%s%s", stack->name,
+    bool little = parallel_memory_sum(&step->memory) > q->machine.memory;
+    if (little)
+        what_fits(q, fits, sizeof fits);
+    snprintf(law, sizeof law, "stack %s%s%s%s", stack->name,
              q->like ? ", of the same device and precision" : "",
-             parallel_memory_sum(&step->memory) > q->machine.memory
-                 ? "; the device has too little memory"
-                 : "");
+             little ? "; the device has too little memory" : "", fits);
     rec_num_key(writer, "seconds", step->seconds);
     rec_num_key(writer, "memory", parallel_memory_sum(&step->memory));
     rec_text_key(writer, "why", why);
