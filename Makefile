@@ -119,6 +119,7 @@ $(BUILD)/proto/%.o: build/proto/%.c
 $(BUILD)/lib/device/shipped.o: traces/devices.rec
 $(BUILD)/lib/collective/shipped.o: traces/fabrics.rec traces/collectives.rec
 $(BUILD)/lib/parallel/stack.o: traces/stacks.rec
+$(BUILD)/lib/parallel/near.o: traces/measured-steps.rec
 $(BUILD)/lib/kernel/shipped.o: traces/kernels.rec
 $(BUILD)/lib/timeline/page.o: $(wildcard lib/timeline/viewer*)
 

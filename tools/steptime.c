@@ -5,7 +5,9 @@
 #define CLI_WORDS mix_words
 #include "main.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void
 print_percent(struct cli *cli, double share)
@@ -61,13 +63,39 @@ answer_all(struct cli *cli, const struct mix_options *options, const struct mix_
     return status == 0;
 }
 
+/* 15T: K, M, B and T are thousands. */
+static bool
+read_money(struct cli *cli, const struct steptime_args *args,
+           struct parallel_count *count)
+{
+    static const char units[] = "KMBT";
+    const char *text = args->tokens_given ? args->tokens_arg : "0";
+    size_t n = strlen(text);
+    const char *unit = n > 0 ? strchr(units, text[n - 1]) : NULL;
+    char number[32];
+    snprintf(number, sizeof number, "%.*s", (int)(unit ? n - 1 : n), text);
+    if (!cli_amount(cli, "tokens", number, false, &count->tokens) ||
+        (args->price_given &&
+         !cli_amount(cli, "price", args->price_arg, false, &count->price)))
+        return false;
+    for (const char *u = units; unit && u <= unit; u++)
+        count->tokens *= 1000;
+    return !args->price_given || args->tokens_given ||
+           cli_usage(cli, "--price needs --tokens");
+}
+
 static bool
 run(struct cli *cli, const struct steptime_args *args)
 {
     const struct mix_options options = MIX_OPTIONS(args);
     struct mix_tables t = {.net = NULL};
-    struct parallel_count count = {0, 0};
-    bool ok = mix_tables_read(cli, &options, args->alone_given, &t);
+    struct parallel_count count = {.stages = args->stages_given};
+    uint64_t near = 0;
+    bool ok =
+        read_money(cli, args, &count) &&
+        (!args->near_given || cli_count(cli, "near", args->near_arg, 1, 1000, &near)) &&
+        mix_tables_read(cli, &options, args->alone_given, &t);
+    count.near = (uint32_t)near;
     if (ok && args->list_given)
         ok = cli_open_writer(cli, false) && list(cli, &t.stacks);
     else if (ok)

@@ -250,12 +250,27 @@ struct parallel_step {
     struct parallel_memory memory; /* of the device that needs most */
     double flops;                  /* of the model, with attention in full */
     double causal;                 /* the same, with half the square */
+    double bubble; /* share of the pipeline's time in which a device waits, of all */
 };
+
+/** Operations that the devices run in a step: those of the model but for gradients of
+ * frozen weights, and what runs forward again. `attention` as of
+ * parallel_model_flops(). */
+double parallel_hardware_flops(const struct parallel_model *model,
+                               const struct parallel_mix *mix, double attention);
 
 /** Predicts a step. REC_DATA: the mix is wrong for the model. */
 bool parallel_step(const struct parallel_model *model, const struct parallel_mix *mix,
                    const struct parallel_machine *machine, struct parallel_step *step,
                    struct rec_error *err) REC_MUST_CHECK;
+
+/** The same, and in each[r] that of device r of the pipeline, whose idle time lasts until
+ * the end of the step, and whose memory is its own. */
+bool parallel_step_each(const struct parallel_model *model,
+                        const struct parallel_mix *mix,
+                        const struct parallel_machine *machine,
+                        struct parallel_step *step, struct parallel_step *each,
+                        struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- tables and questions ------------------------------------------------------ */
 
@@ -288,9 +303,14 @@ struct parallel_tables {
     const struct parallel_own *own; /* schedules that were read; NULL: none */
 };
 
+/** How questions are answered, and how many were. */
 struct parallel_count {
     uint64_t asked;
     uint64_t refused; /* of these */
+    bool stages;      /* a spent record for each device of the pipeline follows */
+    double tokens;    /* to be trained with: days and US$ are said; 0: not said */
+    double price;     /* of a device, US$ an hour; 0: not known */
+    uint32_t near;    /* so many measured steps that are near follow (near records) */
 };
 
 /** Answers a training record: writes it with the answer, which replaces one that it has

@@ -491,7 +491,73 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("how", TEXT,
           "stack (the stack of the family), like (of the same device and precision), "
           "none: there is no answer, and law= says why")
-    REC_KEY("law", TEXT, "the stack, or why there is no answer"))
+    REC_KEY("law", TEXT, "the stack, or why there is no answer")
+    REC_KEY("samples_s", AMOUNT, "samples a second")
+    REC_KEY("tokens_s", AMOUNT, "tokens a second")
+    REC_KEY("mfu", AMOUNT,
+          "share of the devices' peak: operations of the model, attention in full")
+    REC_KEY("mfu_causal", AMOUNT, "the same, with the half of attention that a mask leaves")
+    REC_KEY("hfu", AMOUNT,
+          "the same of operations that the devices run: what runs again counts, gradients "
+          "of frozen weights do not; attention in full")
+    REC_KEY("hfu_causal", AMOUNT, "the same, with half of attention")
+    REC_KEY("bubble", AMOUNT, "share of the pipeline's time in which devices wait")
+    REC_KEY("exposed_tp", AMOUNT,
+          "seconds of tensor exchanges that are not hidden, on the device that ends last")
+    REC_KEY("exposed_pp", AMOUNT, "messages that hold the device up, likewise")
+    REC_KEY("exposed_dp", AMOUNT, "gradients and weights of replicas, likewise")
+    REC_KEY("exposed_cp", AMOUNT, "context exchanges, likewise")
+    REC_KEY("exposed_ep", AMOUNT, "exchanges of tokens among experts, likewise")
+    REC_KEY("of_weights", AMOUNT, "of memory=, bytes")
+    REC_KEY("of_gradients", AMOUNT, "likewise")
+    REC_KEY("of_optimizer", AMOUNT, "likewise")
+    REC_KEY("of_activations", AMOUNT, "likewise, at their peak")
+    REC_KEY("of_working", AMOUNT, "likewise: a layer that runs again, scores of words")
+    REC_KEY("days", AMOUNT, "of training with the tokens of steptime --tokens")
+    REC_KEY("dollars", AMOUNT, "the same, at the price of steptime --price")
+    REC_KEY("measured", AMOUNT, "seconds that were measured, in traces/measured-steps.rec")
+    REC_KEY("source", TEXT, "where they are from"))
+
+REC_ROW(NEAR, ALONE, "near",
+    "A measured step near a predicted one, and what is predicted of it, steptime --near.",
+    "near\tt1\tmlperf31-nvidia-768\t11.6\t11.7\tdevice=h100-80\tmix=tp 4 pp 8 dp 24",
+    REC_FIELD("TRAINING", ID, "the question")
+    REC_FIELD("STEP", ID, "the measured step")
+    REC_FIELD("MEASURED", AMOUNT, "seconds")
+    REC_FIELD("SECONDS", AMOUNT, "predicted in the same way"),
+    REC_KEY("device", TEXT, "as in training")
+    REC_KEY("precision", TEXT, "bf16 (or fp16), fp8, fp4")
+    REC_KEY("gpus", COUNT, "devices")
+    REC_KEY("params", AMOUNT, "of the model")
+    REC_KEY("mix", TEXT, "degrees that are not 1")
+    REC_KEY("stack", TEXT, "that predicts it")
+    REC_KEY("source", TEXT, "of what was measured"))
+
+REC_ROW(SPENT, ALONE, "spent",
+    "Where the time and the memory of a device of the pipeline go in a step, steptime "
+    "--stages. The parts of the time, seconds, add up to SECONDS.",
+    "spent\tt1\t0\t0.6\tproducts=0.4\tidle=0.2\tof_weights=1.7e10",
+    REC_FIELD("TRAINING", ID, "the question")
+    REC_FIELD("DEVICE", COUNT, "of the pipeline: 0 to pp - 1")
+    REC_FIELD("SECONDS", AMOUNT, "of the step"),
+    REC_KEY("products", AMOUNT, "of matrices")
+    REC_KEY("attention", AMOUNT, "its kernels")
+    REC_KEY("memory", AMOUNT, "ops that move bytes through memory")
+    REC_KEY("host", AMOUNT, "that kernels wait for the host")
+    REC_KEY("tensor", AMOUNT, "exchanges of tensor groups, as all others what is not hidden")
+    REC_KEY("context", AMOUNT, "of context groups")
+    REC_KEY("expert", AMOUNT, "of expert groups")
+    REC_KEY("shards", AMOUNT, "weights that are gathered, gradients that are scattered")
+    REC_KEY("messages", AMOUNT, "to other stages, as far as they hold the device up")
+    REC_KEY("idle", AMOUNT, "in the pipeline, and until the last device ends")
+    REC_KEY("gradients", AMOUNT, "exchange behind the last pass")
+    REC_KEY("gather", AMOUNT, "of weights before the next step")
+    REC_KEY("optimizer", AMOUNT, "its update")
+    REC_KEY("of_weights", AMOUNT, "bytes")
+    REC_KEY("of_gradients", AMOUNT, "bytes")
+    REC_KEY("of_optimizer", AMOUNT, "bytes")
+    REC_KEY("of_activations", AMOUNT, "bytes, at their peak")
+    REC_KEY("of_working", AMOUNT, "bytes"))
 
 REC_ROW(SCHEDULE, ALONE, "schedule",
     "An order of one's own in which the devices of a pipeline run the passes of a step; "

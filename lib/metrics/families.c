@@ -2,8 +2,9 @@
 #include "private.h"
 
 static const struct metrics_family *const families[] = {
-    &metrics_jobs,   &metrics_training, &metrics_queries,  &metrics_tasks,
-    &metrics_bounds, &metrics_links,    &metrics_exchanges};
+    &metrics_jobs,      &metrics_training, &metrics_queries,
+    &metrics_tasks,     &metrics_bounds,   &metrics_links,
+    &metrics_exchanges, &metrics_steps,    &metrics_devices};
 
 const struct metrics_family *
 metrics_family(size_t i)

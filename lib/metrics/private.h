@@ -151,6 +151,7 @@ void metrics_name_link(struct rec_str from, struct rec_str to,
                        char text[METRICS_NAME_MAX], struct rec_str *name);
 
 extern const struct metrics_family metrics_jobs, metrics_training, metrics_queries,
-    metrics_tasks, metrics_bounds, metrics_links, metrics_exchanges;
+    metrics_tasks, metrics_bounds, metrics_links, metrics_exchanges, metrics_steps,
+    metrics_devices;
 
 #endif

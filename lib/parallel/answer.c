@@ -2,12 +2,18 @@
 #include "private.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool
 is_answer(struct rec_str key)
 {
-    static const char *const keys[] = {"seconds", "memory", "why", "error", "how", "law"};
+    static const char *const keys[] = {
+        "seconds",      "memory",         "why",        "error",      "how",
+        "law",          "samples_s",      "tokens_s",   "mfu",        "mfu_causal",
+        "hfu",          "hfu_causal",     "bubble",     "exposed_tp", "exposed_pp",
+        "exposed_dp",   "exposed_cp",     "exposed_ep", "of_weights", "of_gradients",
+        "of_optimizer", "of_activations", "of_working", "days",       "dollars"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (rec_str_is(key, keys[i]))
             return true;
@@ -34,42 +40,136 @@ write_question(const struct rec_reader *reader, const struct rec *rec,
     return status == 0;
 }
 
+enum { PARTS = 13 };
+struct part {
+    const char *name;
+    double seconds;
+};
+
+/* All of the time of a device. */
 static void
-write_answer(struct rec_writer *writer, const struct parallel_question *q,
-             const struct parallel_step *step)
+parts_of(const struct parallel_step *step, struct part part[PARTS])
 {
     const struct parallel_parts *p = &step->parts;
+    const struct part all[PARTS] = {{"products", p->products},
+                                    {"attention", p->attention},
+                                    {"memory", p->moves},
+                                    {"host", p->host},
+                                    {"tensor", p->tensor},
+                                    {"context", p->context},
+                                    {"expert", p->expert},
+                                    {"shards", p->shards},
+                                    {"messages", step->transfer},
+                                    {"idle", step->idle},
+                                    {"gradients", step->once.gradients},
+                                    {"gather", step->once.weights},
+                                    {"optimizer", step->once.optimizer}};
+    memcpy(part, all, sizeof all);
+}
+
+static void
+write_memory(struct rec_writer *writer, const struct parallel_memory *m)
+{
+    rec_num_key(writer, "of_weights", m->weights);
+    rec_num_key(writer, "of_gradients", m->gradients);
+    rec_num_key(writer, "of_optimizer", m->optimizer);
+    rec_num_key(writer, "of_activations", m->activations);
+    rec_num_key(writer, "of_working", m->working);
+}
+
+/* What fits where the mix does not, of what changes least of it, into text. */
+static void
+what_fits(const struct parallel_question *q, char *text, size_t size)
+{
+    static const struct {
+        const char *name;
+        uint32_t zero;
+        bool full, one;
+    } change[] = {
+        {"zero=1", 1, false, false},
+        {"mbs=1", 0, false, true},
+        {"zero=1 and mbs=1", 1, false, true},
+        {"recompute=full", 0, true, false},
+        {"zero=1 and recompute=full", 1, true, false},
+        {"zero=3", 3, false, false},
+        {"zero=3 and recompute=full", 3, true, false},
+        {"zero=3, recompute=full and mbs=1", 3, true, true},
+    };
+    struct parallel_step step;
+    struct rec_error err;
+    for (size_t i = 0; i < sizeof change / sizeof *change; i++) {
+        struct parallel_mix mix = q->mix;
+        if (change[i].zero > mix.zero)
+            mix.zero = change[i].zero;
+        if (change[i].full) {
+            mix.recompute = PARALLEL_FULL;
+            mix.again = 0;
+            mix.again_of = NULL;
+        }
+        if (change[i].one && !mix.schedule->given)
+            mix.micro = 1;
+        if (parallel_step(&q->model, &mix, &q->machine, &step, &err) &&
+            parallel_memory_sum(&step.memory) <= q->machine.memory) {
+            snprintf(text, size, "; %s would fit: %.3g GB", change[i].name,
+                     parallel_memory_sum(&step.memory) / 1e9);
+            return;
+        }
+    }
+    snprintf(text, size,
+             "; neither shards nor recomputation suffice: more devices would");
+}
+
+/* What follows from the seconds. */
+static void
+write_figures(struct rec_writer *writer, const struct parallel_question *q,
+              const struct parallel_step *step, const struct parallel_count *count)
+{
+    const struct parallel_mix *mix = &q->mix;
+    double ranks = (double)parallel_ranks(mix), samples = mix->global / step->seconds;
+    double run = step->seconds * ranks * q->machine.peak[mix->precision];
+    double days = count->tokens / (samples * q->sequence) / 86400;
+    rec_num_key(writer, "samples_s", samples);
+    rec_num_key(writer, "tokens_s", samples * q->sequence);
+    rec_num_key(writer, "mfu", step->flops / run);
+    rec_num_key(writer, "mfu_causal", step->causal / run);
+    rec_num_key(writer, "hfu", parallel_hardware_flops(&q->model, mix, 1) / run);
+    rec_num_key(writer, "hfu_causal", parallel_hardware_flops(&q->model, mix, 0.5) / run);
+    rec_num_key(writer, "bubble", step->bubble);
+    rec_num_key(writer, "exposed_tp", step->parts.tensor);
+    rec_num_key(writer, "exposed_pp", step->transfer);
+    rec_num_key(writer, "exposed_dp",
+                step->parts.shards + step->once.gradients + step->once.weights);
+    rec_num_key(writer, "exposed_cp", step->parts.context);
+    rec_num_key(writer, "exposed_ep", step->parts.expert);
+    write_memory(writer, &step->memory);
+    if (count->tokens > 0)
+        rec_num_key(writer, "days", days);
+    if (count->tokens > 0 && count->price > 0)
+        rec_num_key(writer, "dollars", days * 24 * ranks * count->price);
+}
+
+static void
+write_answer(struct rec_writer *writer, const struct parallel_question *q,
+             const struct parallel_step *step, const struct parallel_count *count)
+{
     const struct parallel_stack *stack = q->machine.stack;
     double error = q->like ? stack->like : stack->error;
-    const struct {
-        const char *name;
-        double seconds;
-    } part[] = {{"products", p->products},
-                {"attention", p->attention},
-                {"memory", p->moves},
-                {"host", p->host},
-                {"tensor", p->tensor},
-                {"context", p->context},
-                {"expert", p->expert},
-                {"shards", p->shards},
-                {"messages", step->transfer},
-                {"idle", step->idle},
-                {"gradients", step->once.gradients},
-                {"gather", step->once.weights},
-                {"optimizer", step->once.optimizer}};
-    char why[400] = "", law[160];
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+    struct part part[PARTS];
+    char why[400] = "", law[300], fits[120] = "";
+    parts_of(step, part);
+    for (size_t i = 0; i < PARTS; i++)
         if (part[i].seconds >= 0.0005 * step->seconds)
             snprintf(why + strlen(why), sizeof why - strlen(why), "%s%s %.1f",
                      why[0] ? ", " : "", part[i].name,
                      100 * part[i].seconds / step->seconds);
-    snprintf(law, sizeof law, "stack %s%s%s", stack->name,
+    bool little = parallel_memory_sum(&step->memory) > q->machine.memory;
+    if (little)
+        what_fits(q, fits, sizeof fits);
+    snprintf(law, sizeof law, "stack %s%s%s%s", stack->name,
              q->chip   ? ", of a device with the same chip"
              : q->like ? ", of the same device and precision"
                        : "",
-             parallel_memory_sum(&step->memory) > q->machine.memory
-                 ? "; the device has too little memory"
-                 : "");
+             little ? "; the device has too little memory" : "", fits);
     rec_num_key(writer, "seconds", step->seconds);
     rec_num_key(writer, "memory", parallel_memory_sum(&step->memory));
     rec_text_key(writer, "why", why);
@@ -77,6 +177,24 @@ write_answer(struct rec_writer *writer, const struct parallel_question *q,
     rec_text_key(writer, "law", law);
     if (error >= 0)
         rec_num_key(writer, "error", error);
+    write_figures(writer, q, step, count);
+}
+
+/* A device of the pipeline. Its parts are all of the step. */
+static void
+write_spent(struct rec_writer *writer, struct rec_str id, uint32_t device,
+            const struct parallel_step *step)
+{
+    struct part part[PARTS];
+    parts_of(step, part);
+    rec_begin(writer, "spent");
+    rec_str_field(writer, id);
+    rec_uint_field(writer, device);
+    rec_num_field(writer, step->seconds);
+    for (size_t i = 0; i < PARTS; i++)
+        rec_num_key(writer, part[i].name, part[i].seconds);
+    write_memory(writer, &step->memory);
+    rec_end(writer);
 }
 
 bool
@@ -86,14 +204,16 @@ parallel_answer_record(const struct parallel_tables *tables,
                        struct rec_error *err)
 {
     struct parallel_question q;
-    struct parallel_step step;
+    struct parallel_step step, *each = NULL;
     bool found, ok;
     if (rec->type != REC_TRAINING) {
         rec_put_line(writer, rec->line);
         return true;
     }
     found = parallel_question_read(&q, tables, reader, rec, err);
-    if (found && !parallel_step(&q.model, &q.mix, &q.machine, &step, err)) {
+    if (found && count->stages && !(each = calloc(q.mix.pp, sizeof *each)))
+        found = rec_fail_memory(err);
+    if (found && !parallel_step_each(&q.model, &q.mix, &q.machine, &step, each, err)) {
         found = false; /* its schedule has no order for these numbers */
         err->code = err->code == REC_DATA ? REC_NO : err->code;
     }
@@ -101,15 +221,20 @@ parallel_answer_record(const struct parallel_tables *tables,
     if (ok && write_question(reader, rec, writer, err)) {
         count->asked++;
         if (found)
-            write_answer(writer, &q, &step);
+            write_answer(writer, &q, &step, count);
         else {
             count->refused++;
             rec_text_key(writer, "how", "none");
             rec_text_key(writer, "law", err->text);
         }
         rec_end(writer);
+        for (uint32_t r = 0; found && each && r < q.mix.pp; r++)
+            write_spent(writer, rec->field[1], r, &each[r]);
+        ok = !found || count->near == 0 ||
+             parallel_near_write(tables, &q, rec->field[1], count->near, writer, err);
     } else
         ok = false;
+    free(each);
     parallel_question_free(&q);
     return ok;
 }

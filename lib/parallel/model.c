@@ -351,18 +351,24 @@ keys(const struct parallel_model *m, const struct parallel_kind *kind, double sh
 }
 
 double
+parallel_op_work(const struct parallel_model *m, const struct parallel_kind *kind,
+                 const struct parallel_op *op, double share)
+{
+    bool small = op->split == PARALLEL_TOKENS || op->split == PARALLEL_WHOLE;
+    if (op->does == PARALLEL_PRODUCT)
+        return !small || m->t.kv_rank > 0 ? op->rows * op->k * op->n : 0;
+    if (op->does == PARALLEL_SCORES || op->does == PARALLEL_ATTENTION)
+        return keys(m, kind, share) * m->t.heads * (op->k + op->n);
+    return 0;
+}
+
+double
 parallel_kind_work(const struct parallel_model *m, const struct parallel_kind *kind,
                    double share)
 {
     double sum = 0;
-    for (unsigned i = 0; i < kind->nops; i++) {
-        const struct parallel_op *op = &kind->op[i];
-        bool small = op->split == PARALLEL_TOKENS || op->split == PARALLEL_WHOLE;
-        if (op->does == PARALLEL_PRODUCT && (!small || m->t.kv_rank > 0))
-            sum += op->rows * op->k * op->n;
-        if (op->does == PARALLEL_SCORES || op->does == PARALLEL_ATTENTION)
-            sum += keys(m, kind, share) * m->t.heads * (op->k + op->n);
-    }
+    for (unsigned i = 0; i < kind->nops; i++)
+        sum += parallel_op_work(m, kind, &kind->op[i], share);
     return sum;
 }
 

@@ -17,6 +17,10 @@ bool parallel_fill_holes(const struct parallel_pipe *pipe, struct parallel_item 
 double parallel_kind_work(const struct parallel_model *m,
                           const struct parallel_kind *kind, double share);
 
+/* The same of an op. */
+double parallel_op_work(const struct parallel_model *m, const struct parallel_kind *kind,
+                        const struct parallel_op *op, double share);
+
 /* The orders of all devices, parallel_items() each, one behind the other; the caller
  * frees them. NULL: *err. */
 struct parallel_item *parallel_orders(const struct parallel_schedule *schedule,
@@ -68,6 +72,12 @@ bool parallel_question_read(struct parallel_question *q,
                             const struct rec_reader *reader, const struct rec *rec,
                             struct rec_error *err) REC_MUST_CHECK;
 void parallel_question_free(struct parallel_question *q);
+
+/* Writes the n measured steps that are nearest to a question, as near records; the
+ * nearest first (near.c). */
+bool parallel_near_write(const struct parallel_tables *tables,
+                         const struct parallel_question *q, struct rec_str id, uint32_t n,
+                         struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- groups ------------------------------------------------------------------- */
 

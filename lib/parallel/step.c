@@ -477,44 +477,61 @@ explain(const struct question *q, const struct parallel_times *times,
         const struct running *on, uint32_t r, struct parallel_step *step)
 {
     const struct parallel_mix *mix = q->mix;
-    double m = parallel_microbatches(mix), busy = 0;
+    double m = parallel_microbatches(mix), messages = 0;
     step->parts = (struct parallel_parts){0};
     for (uint32_t i = 0; i < mix->vp; i++) {
         uint32_t stage = parallel_stage(mix->schedule, mix->pp, r, i);
         add(&step->parts, &times->stage[stage].forward, m);
         add(&step->parts, &times->stage[stage].backward, m);
-        busy += m * (on->pipe.forward[stage] + on->pipe.backward[stage] +
-                     on->pipe.weight[stage]);
+        messages += m * ((stage + 1 < mix->pp * mix->vp) + (stage > 0));
     }
     step->device = r;
     step->once = times->device[r];
-    step->transfer = busy - parallel_parts_sum(&step->parts);
-    step->idle = on->run.last[r] - busy;
+    step->transfer = q->machine->stack->blocking ? messages * times->message : 0;
+    /* fmax(): the sums have other roundings than the run */
+    step->idle =
+        fmax(0, on->run.last[r] - parallel_parts_sum(&step->parts) - step->transfer);
+    parallel_memory_of(mix, q->model, r, q->machine->stack->gradient, &step->memory);
+    step->memory.activations = on->kept[r];
+}
+
+static double
+end_of(const struct parallel_times *times, const struct running *on, uint32_t r)
+{
+    const struct parallel_once *once = &times->device[r];
+    return on->run.last[r] + once->gradients + once->optimizer + once->weights;
 }
 
 static void
 sum_up(const struct question *q, const struct parallel_times *times,
-       const struct running *on, struct parallel_step *step)
+       const struct running *on, struct parallel_step *step, struct parallel_step *each)
 {
+    struct parallel_memory most = {0};
+    uint32_t last = 0;
     for (uint32_t r = 0; r < q->mix->pp; r++) {
-        const struct parallel_once *once = &times->device[r];
-        double end = on->run.last[r] + once->gradients + once->optimizer + once->weights;
-        struct parallel_memory memory;
-        if (end > step->seconds) {
-            step->seconds = end;
-            explain(q, times, on, r, step);
-        }
-        parallel_memory_of(q->mix, q->model, r, q->machine->stack->gradient, &memory);
-        memory.activations = on->kept[r];
-        if (r == 0 || parallel_memory_sum(&memory) > parallel_memory_sum(&step->memory))
-            step->memory = memory;
+        struct parallel_step one = {0};
+        explain(q, times, on, r, &one);
+        if (end_of(times, on, r) > end_of(times, on, last))
+            last = r;
+        if (r == 0 || parallel_memory_sum(&one.memory) > parallel_memory_sum(&most))
+            most = one.memory;
+        if (each)
+            each[r] = one;
+    }
+    explain(q, times, on, last, step);
+    step->memory = most;
+    step->seconds = end_of(times, on, last);
+    step->bubble = fmax(0, on->run.idle);
+    for (uint32_t r = 0; each && r < q->mix->pp; r++) {
+        each[r].seconds = step->seconds;
+        each[r].idle += step->seconds - end_of(times, on, r);
     }
 }
 
 bool
-parallel_step(const struct parallel_model *model, const struct parallel_mix *mix,
-              const struct parallel_machine *machine, struct parallel_step *step,
-              struct rec_error *err)
+parallel_step_each(const struct parallel_model *model, const struct parallel_mix *mix,
+                   const struct parallel_machine *machine, struct parallel_step *step,
+                   struct parallel_step *each, struct rec_error *err)
 {
     struct question q = {model, mix, machine};
     struct parallel_times times = {0};
@@ -524,7 +541,7 @@ parallel_step(const struct parallel_model *model, const struct parallel_mix *mix
     ok = parallel_times_make(model, mix, machine, &times, err) &&
          run_pipeline(&q, &times, &on, err);
     if (ok) {
-        sum_up(&q, &times, &on, step);
+        sum_up(&q, &times, &on, step, each);
         step->flops = parallel_model_flops(model, mix->global, 1, false);
         step->causal = parallel_model_flops(model, mix->global, 0.5, false);
     }
@@ -533,4 +550,12 @@ parallel_step(const struct parallel_model *model, const struct parallel_mix *mix
     free(on.kept);
     free(on.run.last);
     return ok;
+}
+
+bool
+parallel_step(const struct parallel_model *model, const struct parallel_mix *mix,
+              const struct parallel_machine *machine, struct parallel_step *step,
+              struct rec_error *err)
+{
+    return parallel_step_each(model, mix, machine, step, NULL, err);
 }

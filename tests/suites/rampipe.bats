@@ -73,3 +73,22 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces"
         [ "$(wc -l <help)" -ge 4 ]
     done
 }
+
+@test "rampipe step: the step, what bounds it, and measured ones near it, of what it prints" {
+    mix=(--device h100-80 --gpus 64 --tp 8 --dp 8 --micro-batch 1 --global-batch 64)
+    rampipe step --model traces/models/llama-2-70b.json "${mix[@]}" --tokens 15T --price 2.5 >out 2>said
+    grep -v '^#' said | sed 's/^\$ //' | bash -o pipefail >again
+    [ "$(sed -n 's/^step  *\([0-9.]*\) s/\1/p' out)" = "$(sed -n 's/^training.*\tseconds=\([0-9.]*\).*/\1/p' again | awk '{ printf "%.4g", $1 }')" ]
+    grep -q '^bound by  *[a-z]*$' out && grep -q '^training  *[0-9.]* days, [0-9.e+]* US\$$' out
+    # each row is predicted / measured - 1, and of the same kind of device
+    awk '/^near it/ { rows = 1; next } rows { off = 100 * ($2 / $1 - 1); if ((off - $3) ^ 2 > 0.1 || $5 !~ /^h100/) print; n++ }
+        END { if (n != 3) print n " rows" }' out >wrong
+    diff /dev/null wrong
+    # the graph is the same step
+    sed -n 's/^# *//p' said | tail -n 2 | bash -o pipefail | awk -F '\t' '$2 == "step time" && $3 == "mean" { printf "%.4g\n", $4 }' >graph
+    [ "$(cat graph)" = "$(sed -n 's/^step  *\([0-9.]*\) s/\1/p' out)" ]
+    run rampipe step --model traces/models/llama-2-70b.json --device h100-80 --gpus 64 --tp 7 --micro-batch 1 --global-batch 64
+    [ "$status" = 1 ] && [[ $output == *"rampipe step: 64 devices are no whole number of replicas"* ]]
+    run rampipe step --model traces/models/llama-2-70b.json --device h100-80 --tp 8
+    [ "$status" = 2 ] && [[ $output == *"it needs --gpus"* ]]
+}
