@@ -105,4 +105,27 @@ double parallel_exchange(const struct parallel_mix *mix,
 double parallel_message(const struct parallel_mix *mix,
                         const struct parallel_machine *machine, double bytes);
 
+/* ---- parts of a step (step.c), of which the closed form is made ------------------ */
+
+/* The passes of a layer of this kind, or of the embedding or the head of the model; added
+ * to nothing. */
+void parallel_kind_passes(const struct parallel_model *model,
+                          const struct parallel_mix *mix,
+                          const struct parallel_machine *machine,
+                          const struct parallel_kind *kind,
+                          struct parallel_passes *passes);
+/* `message` of struct parallel_times. */
+double parallel_message_shown(const struct parallel_model *model,
+                              const struct parallel_mix *mix,
+                              const struct parallel_machine *machine);
+/* What a device that holds so many parameters on a rank does once, nothing hidden. */
+void parallel_once_alone(const struct parallel_model *model,
+                         const struct parallel_mix *mix,
+                         const struct parallel_machine *machine, double dense,
+                         double experts, double tensors, struct parallel_once *once);
+/* Hides exchanges behind the passes of a microbatch, as far as the mix overlaps them. */
+void parallel_once_hide(const struct parallel_mix *mix,
+                        const struct parallel_machine *machine, double forward,
+                        double backward, struct parallel_once *once);
+
 #endif
