@@ -2,7 +2,7 @@
 #ifndef RAMPIPE_PARALLEL_PRIVATE_H
 #define RAMPIPE_PARALLEL_PRIVATE_H
 
-#include "rampipe/parallel_step.h"
+#include "rampipe/parallel_search.h"
 
 /* The text of traces/stacks.rec (stack.c). */
 extern const char parallel_shipped[];

@@ -1,0 +1,236 @@
+/*
+ * When the devices of a pipeline come to their end, without running it.
+ *
+ * A device runs its list in order, so it ends at least as late as all its passes take,
+ * plus the most that it has waited for one of them. It waits at the start: the first
+ * microbatch reaches its passes along the stages, and from the passes that its list has
+ * before them it has not that much to do. Likewise at the end, which is the start of the
+ * same schedule run backwards in time, where backward passes take the place of forward
+ * ones. In between, a microbatch that goes down from a stage and comes back takes its
+ * time; if that is more than the device has to do meanwhile, it waits again each time.
+ */
+#include "closed.h"
+
+#include <math.h>
+
+struct pipe {
+    const double *pass[2];   /* of each stage; the first kind runs first */
+    const double *before[2]; /* of each stage and behind the last one */
+    uint64_t p, v, m;
+    double message;
+};
+
+/* Seconds of the first n passes of a kind of device r. They come in groups of p
+ * microbatches, from one chunk to the next. */
+static double
+first_passes(const struct pipe *pipe, int kind, uint64_t r, uint64_t n, double all)
+{
+    const double *pass = pipe->pass[kind];
+    uint64_t p = pipe->p, v = pipe->v, rest;
+    double sum = (double)(n / (p * v)) * (double)p * all;
+    if (v == 1)
+        return (double)n * pass[r];
+    rest = n % (p * v);
+    for (uint64_t i = 0; i < rest / p; i++)
+        sum += (double)p * pass[i * p + r];
+    if (rest % p > 0)
+        sum += (double)(rest % p) * pass[rest / p * p + r];
+    return sum;
+}
+
+/* How long device r has waited in all when it comes to the passes of the first
+ * microbatch, on its way forward through the stages and back: 2 v of them, in the order of
+ * its list. `own` are its forward passes of a microbatch. */
+static void
+wait_first(const struct pipe *pipe, uint64_t r, double own, struct closed_wait *wait)
+{
+    uint64_t p = pipe->p, v = pipe->v, m = pipe->m, last = p * v;
+    uint64_t warm = v > 1 ? 2 * (p - 1 - r) + (v - 1) * p : p - 1 - r;
+    uint64_t group = m < p ? m : p;
+    double done = 0, down = pipe->before[0][last] - pipe->message;
+    for (uint64_t j = 0; j < v; j++) {
+        uint64_t stage = j * p + r;
+        *wait++ = (struct closed_wait){j * group, pipe->before[0][stage] - done};
+        done += (double)group * pipe->pass[0][stage];
+    }
+    done = 0;
+    for (uint64_t j = v; j-- > 0;) {
+        uint64_t stage = j * p + r, back = (v - 1 - j) * group, n = warm + 1 + back;
+        double arrives =
+            down + pipe->before[1][last] - pipe->before[1][stage + 1];
+        n = n < m * v ? n : m * v;
+        *wait++ = (struct closed_wait){n + back,
+                                       arrives - first_passes(pipe, 0, r, n, own) - done};
+        done += (double)group * pipe->pass[1][stage];
+    }
+}
+
+/* The most that it waits at the start and at the end, by passes of its list of which the
+ * one at the start comes first, or is the same. */
+static double
+wait_both(const struct closed_wait *start, const struct closed_wait *end, uint64_t v,
+          uint64_t items)
+{
+    double most = 0, first = 0;
+    uint64_t i = 0;
+    for (uint64_t k = 2 * v; k-- > 0;) { /* what has more behind it comes sooner */
+        for (; i < 2 * v && start[i].items + end[k].items < items; i++)
+            first = fmax(first, start[i].seconds);
+        if (i > 0)
+            most = fmax(most, first + end[k].seconds);
+    }
+    return most;
+}
+
+/* How long it waits in between. */
+static double
+wait_again(const struct pipe *pipe, uint64_t r, double all)
+{
+    uint64_t last = pipe->p * pipe->v;
+    uint64_t advance = pipe->v > 1 ? 2 * (last - r) - 1 : pipe->p - r;
+    uint64_t times = (pipe->m * pipe->v - 1) / advance;
+    double loop = pipe->before[0][last] - pipe->before[0][r] + pipe->before[1][last] -
+                  pipe->before[1][r] - 2 * pipe->message;
+    double work = (double)advance * all / (double)pipe->v;
+    return times > 1 && loop > work ? (double)(times - 1) * (loop - work) : 0;
+}
+
+/* All forward passes come first: both halves are flow shops of equal jobs. */
+static void
+run_gpipe(const struct pipe *pipe, double *last)
+{
+    double most = 0, at;
+    uint64_t p = pipe->p;
+    for (uint64_t r = 0; r < p; r++)
+        most = fmax(most, pipe->pass[0][r]);
+    at = pipe->before[0][p] - pipe->message + (double)(pipe->m - 1) * most;
+    most = 0;
+    for (uint64_t r = p; r-- > 0;) {
+        most = fmax(most, pipe->pass[1][r]);
+        last[r] = at + pipe->before[1][p] - pipe->before[1][r] - pipe->message +
+                  (double)(pipe->m - 1) * most;
+    }
+}
+
+static void
+run_alternating(const struct pipe *pipe, struct closed_wait *const wait[2], double *last)
+{
+    uint64_t p = pipe->p;
+    struct pipe reversed = *pipe;
+    for (int i = 0; i < 2; i++) {
+        reversed.pass[i] = pipe->pass[1 - i];
+        reversed.before[i] = pipe->before[1 - i];
+    }
+    for (uint64_t r = p; r-- > 0;) {
+        double forward = 0, backward = 0, all;
+        for (uint64_t j = 0; j < pipe->v; j++) {
+            forward += pipe->pass[0][j * p + r];
+            backward += pipe->pass[1][j * p + r];
+        }
+        all = forward + backward;
+        wait_first(pipe, r, forward, wait[0]);
+        wait_first(&reversed, r, backward, wait[1]);
+        /* the end is that of stage 0; this device's comes before */
+        last[r] = wait_both(wait[0], wait[1], pipe->v, 2 * pipe->m * pipe->v) +
+                  (double)pipe->m * all + wait_again(pipe, r, all) - pipe->before[1][r];
+        if (r + 1 < p)
+            last[r] = fmax(last[r], last[r + 1] + pipe->message + pipe->pass[1][r]);
+    }
+}
+
+/* ---- activations ---------------------------------------------------------------- */
+
+/* The most that device r keeps. With chunks, forward passes run `warm` ahead of backward
+ * ones, and the most is where one of both goes on to the next chunk. */
+static double
+keep_most(const struct closed *c, uint64_t r, uint64_t m, bool gpipe)
+{
+    uint64_t p = c->pp, v = c->vp, all = m * v, warm, next;
+    double now = 0, most;
+    if (v == 1)
+        return (double)(gpipe || m < p - r ? m : p - r) * c->kept[r];
+    warm = 2 * (p - 1 - r) + (v - 1) * p;
+    if (warm >= all)
+        warm = all - 1;
+    for (uint64_t i = 0; i <= warm; i += next) {
+        next = warm + 1 - i < p ? warm + 1 - i : p;
+        now += (double)next * c->kept[i / p % v * p + r];
+    }
+    most = now;
+    /* forward pass warm + i has run, and backward pass i is next; a round returns */
+    for (uint64_t i = 0; i < p * v && warm + i + 1 < all; i += next) {
+        uint64_t f = warm + 1 + i, to_f = p - f % p, to_b = p - i % p;
+        next = to_f < to_b ? to_f : to_b;
+        if (next > all - f)
+            next = all - f;
+        now += (double)next * (c->kept[f / p % v * p + r] -
+                               c->kept[(v - 1 - i / p % v) * p + r]);
+        most = fmax(most, now);
+    }
+    return most;
+}
+
+/* ---- the whole -------------------------------------------------------------------- */
+
+/* Sums the layers of the stages. */
+static void
+sum_stages(struct closed *c, const struct closed_layers *layers, double blocking)
+{
+    uint32_t n = c->pp * c->vp, kinds = c->kinds;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t *count = &c->count[i * kinds];
+        double forward = i + 1 < n ? blocking : 0, backward = i > 0 ? blocking : 0;
+        double kept = 0;
+        for (uint32_t k = 0; k < kinds; k++) {
+            forward += count[k] * layers->forward[k];
+            backward += count[k] * layers->backward[k];
+            kept += count[k] * layers->kept[k];
+        }
+        if (i == 0) {
+            forward += layers->forward[kinds];
+            backward += layers->backward[kinds];
+            kept += layers->kept[kinds];
+        }
+        if (i == n - 1) {
+            forward += layers->forward[kinds + 1];
+            backward += layers->backward[kinds + 1];
+            kept += layers->kept[kinds + 1];
+        }
+        c->pass[0][i] = forward;
+        c->pass[1][i] = backward;
+        c->kept[i] = kept;
+    }
+}
+
+void
+closed_pipe(struct closed *c, const struct parallel_mix *mix,
+            const struct closed_layers *layers)
+{
+    double message = parallel_message_shown(c->model, mix, c->machine);
+    bool blocking = c->machine->stack->blocking;
+    bool gpipe = mix->schedule == c->gpipe;
+    struct pipe pipe = {.pass = {c->pass[0], c->pass[1]},
+                        .before = {c->before[0], c->before[1]},
+                        .p = c->pp,
+                        .v = c->vp,
+                        .m = parallel_microbatches(mix),
+                        .message = blocking ? 0 : message};
+    uint32_t n = c->pp * c->vp;
+    sum_stages(c, layers, blocking ? message : 0);
+    for (int kind = 0; kind < 2; kind++) {
+        for (uint32_t r = 0; r < c->pp; r++)
+            c->own[kind][r] = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            c->before[kind][i + 1] = c->before[kind][i] + c->pass[kind][i] + pipe.message;
+            c->own[kind][i % c->pp] += c->pass[kind][i];
+            if (blocking && (kind == 0 ? i + 1 < n : i > 0))
+                c->own[kind][i % c->pp] -= message;
+        }
+    }
+    if (gpipe)
+        run_gpipe(&pipe, c->last);
+    else
+        run_alternating(&pipe, c->wait, c->last);
+    for (uint32_t r = 0; r < c->pp; r++)
+        c->activations[r] = keep_most(c, r, pipe.m, gpipe);
+}
