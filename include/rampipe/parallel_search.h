@@ -40,6 +40,87 @@ bool parallel_closed_step(const struct parallel_model *model,
                           struct parallel_closed *answer,
                           struct rec_error *err) REC_MUST_CHECK;
 
+/* ---- search ------------------------------------------------------------------ */
+
+/** What a search may choose. */
+enum parallel_choice {
+    PARALLEL_TP,
+    PARALLEL_CP,
+    PARALLEL_PP,
+    PARALLEL_VP,
+    PARALLEL_EP,
+    PARALLEL_DP,
+    PARALLEL_ZERO,
+    PARALLEL_RECOMPUTE, /* of enum parallel_recompute */
+    PARALLEL_MICRO,
+    PARALLEL_SEQUENCE, /* 0 or 1 */
+    PARALLEL_ENDS,     /* 0 or 1 */
+    PARALLEL_CHOICES
+};
+
+/** The key of a choice in a training record. */
+extern const char *const parallel_choice_keys[PARALLEL_CHOICES];
+/** What a mix has chosen. */
+uint32_t parallel_chosen(const struct parallel_mix *mix, enum parallel_choice choice);
+
+/** Only values from `least` to `most`; of several rules for a choice any. With `forbid`
+ * none of these values. */
+struct parallel_rule {
+    enum parallel_choice choice;
+    uint32_t least, most;
+    bool forbid;
+};
+
+struct parallel_search {
+    const struct parallel_model *model;
+    const struct parallel_machine *machine;
+    /* What all mixes have in common: samples of a step, overlap, order, precision, etp (0:
+       by sequence parallelism) ... A schedule rules out what it does not suit; NULL:
+       1F1B, interleaved if there are chunks. */
+    struct parallel_mix common;
+    uint32_t devices;
+    double memory; /* bytes that a device may need */
+    const struct parallel_rule *rule;
+    size_t rules;
+    size_t top;         /* how many of the best are wanted */
+    size_t simulations; /* at most so many mixes are simulated; at least `top` */
+};
+
+struct parallel_ranked {
+    struct parallel_mix mix;
+    struct parallel_closed closed;
+    struct parallel_step step; /* simulated */
+};
+
+/** Starts as {0}; parallel_found_free() frees what it owns. */
+struct parallel_found {
+    struct parallel_ranked *best; /* owned: of those that fit the fastest, in order */
+    size_t n;
+    uint64_t mixes, fit; /* that there are; that fit by the closed form */
+    size_t simulated;
+    double bound;              /* no mix that was not simulated is faster than this;
+                                  INFINITY: there is none */
+    struct parallel_ranked least; /* of all mixes the one that needs least memory, if
+                                     there are any; without a step */
+    char reason[240];          /* why there is no mix at all */
+};
+
+/**
+ * Finds the fastest mixes of so many devices: the degrees divide heads, layers, experts,
+ * tokens, samples and devices; tensor groups lie within an island unless a rule asks for
+ * more; sequence parallelism goes with tensor parallelism unless a rule says otherwise;
+ * op-selective recomputation only if a rule asks for it. All that fit by the closed form
+ * are ranked by it. The best are simulated, until `top` of them are at least as fast as
+ * the closed form of the next, so that they are the fastest of all, or `simulations` are
+ * over. Mixes of the same time are told apart by memory, then by their degrees; one that
+ * only shards more and gains nothing is left out.
+ *
+ * REC_DATA: the schedule has no closed form, or the bandwidth between nodes is not known.
+ */
+bool parallel_search(const struct parallel_search *search, struct parallel_found *found,
+                     struct rec_error *err) REC_MUST_CHECK;
+void parallel_found_free(struct parallel_found *found);
+
 REC_END_DECLS
 
 #endif

@@ -82,17 +82,39 @@ wait_both(const struct closed_wait *start, const struct closed_wait *end, uint64
     return most;
 }
 
-/* How long it waits in between. */
+/* Seconds of n backward passes of device r from number `from` of a group on. */
 static double
-wait_again(const struct pipe *pipe, uint64_t r, double all)
+backward_passes(const struct pipe *pipe, uint64_t r, uint64_t from, uint64_t n)
 {
-    uint64_t last = pipe->p * pipe->v;
-    uint64_t advance = pipe->v > 1 ? 2 * (last - r) - 1 : pipe->p - r;
-    uint64_t times = (pipe->m * pipe->v - 1) / advance;
+    uint64_t p = pipe->p, v = pipe->v, next;
+    double sum = 0;
+    for (uint64_t i = from; n > 0; i += next, n -= next) {
+        next = p - i % p < n ? p - i % p : n;
+        sum += (double)next * pipe->pass[1][(v - 1 - i / p % v) * p + r];
+    }
+    return sum;
+}
+
+/* How long it waits in between. From a forward pass of its first chunk until the same
+ * microbatch comes back, the list has `advance` pairs of passes. */
+static double
+wait_again(const struct pipe *pipe, uint64_t r, double forward, double backward)
+{
+    uint64_t p = pipe->p, v = pipe->v, last = p * v, groups = pipe->m / p;
+    uint64_t advance = v > 1 ? 2 * (last - r) - 1 : p - r, times;
     double loop = pipe->before[0][last] - pipe->before[0][r] + pipe->before[1][last] -
                   pipe->before[1][r] - 2 * pipe->message;
-    double work = (double)advance * all / (double)pipe->v;
-    return times > 1 && loop > work ? (double)(times - 1) * (loop - work) : 0;
+    double work = (double)advance * (forward + backward);
+    if (v > 1) { /* more than one group of p microbatches, less than two */
+        uint64_t warm = 2 * (p - 1 - r) + (v - 1) * p;
+        times = groups > 3 ? (groups - 3) / 2 : 0;
+        if (times == 0)
+            return 0;
+        work = first_passes(pipe, 0, r, advance, forward) +
+               backward_passes(pipe, r, (2 * last - warm) % last, advance);
+    } else
+        times = (pipe->m - 1) / advance > 1 ? (pipe->m - 1) / advance - 1 : 0;
+    return loop > work ? (double)times * (loop - work) : 0;
 }
 
 /* All forward passes come first: both halves are flow shops of equal jobs. */
@@ -132,7 +154,7 @@ run_alternating(const struct pipe *pipe, struct closed_wait *const wait[2], doub
         wait_first(&reversed, r, backward, wait[1]);
         /* the end is that of stage 0; this device's comes before */
         last[r] = wait_both(wait[0], wait[1], pipe->v, 2 * pipe->m * pipe->v) +
-                  (double)pipe->m * all + wait_again(pipe, r, all) - pipe->before[1][r];
+                  (double)pipe->m * all + wait_again(pipe, r, forward, backward) - pipe->before[1][r];
         if (r + 1 < p)
             last[r] = fmax(last[r], last[r + 1] + pipe->message + pipe->pass[1][r]);
     }
