@@ -16,7 +16,7 @@ closed_open(struct closed *c, const struct parallel_model *model,
     size_t layers = model->t.layers, stages = layers + 2;
     double **const of_stages[] = {&c->pass[0],     &c->pass[1],   &c->kept,
                                   &c->before[0],   &c->before[1], &c->last,
-                                  &c->own[0],      &c->own[1],    &c->activations};
+                                  &c->own[0],      &c->own[1]};
     bool ok;
     *c = (struct closed){.model = model, .machine = machine, .kinds = model->nkinds};
     c->gpipe = parallel_schedule_find("gpipe");
@@ -44,8 +44,7 @@ void
 closed_free(struct closed *c)
 {
     double *const owned[] = {c->pass[0],   c->pass[1], c->kept,   c->before[0],
-                             c->before[1], c->last,    c->own[0], c->own[1],
-                             c->activations};
+                             c->before[1], c->last,    c->own[0], c->own[1]};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(c->wait[0]);
@@ -171,7 +170,7 @@ find_held(struct closed *c, const struct closed_held *wanted, uint32_t *index,
             return false;
         c->held[i] = *wanted;
         for (int zero = 0; zero < 4; zero++)
-            c->held[i].fixed[zero] = NAN;
+            c->held[i].fixed[zero] = c->held[i].once[zero].optimizer = NAN;
         c->nheld++;
     }
     *index = (uint32_t)i;
@@ -212,36 +211,55 @@ closed_split(struct closed *c, const struct parallel_mix *mix, struct rec_error 
 
 /* ---- the sum ---------------------------------------------------------------------- */
 
-static void
-fix(const struct closed *c, const struct parallel_mix *mix, struct closed_held *held,
-    uint32_t r)
+static double
+memory_of(struct closed *c, const struct parallel_mix *mix, struct closed_layers *layers,
+          uint32_t r)
 {
-    struct parallel_memory memory;
-    parallel_memory_of(mix, c->model, r, c->machine->stack->gradient, &memory);
-    held->fixed[mix->zero] = memory.weights + memory.gradients + memory.optimizer;
-    parallel_once_alone(c->model, mix, c->machine, held->dense, held->experts,
-                        held->tensors, &held->once[mix->zero]);
+    double *fixed = &c->held[c->holding[r]].fixed[mix->zero];
+    if (isnan(*fixed)) {
+        struct parallel_memory memory;
+        parallel_memory_of(mix, c->model, r, c->machine->stack->gradient, &memory);
+        *fixed = memory.weights + memory.gradients + memory.optimizer;
+    }
+    return *fixed + closed_kept(c, mix, r) + working(c, mix, layers, r);
 }
 
-void
-closed_finish(struct closed *c, const struct parallel_mix *mix,
-              struct closed_layers *layers, struct parallel_closed *answer)
+double
+closed_memory(struct closed *c, const struct parallel_mix *mix,
+              struct closed_layers *layers)
 {
-    *answer = (struct parallel_closed){0, 0};
+    /* If all layers are alike, each device but the last holds and keeps at most what the
+     * one before does, but that the first has the embedding. */
+    bool alike = c->kinds == 1 && c->pp > 3;
+    double most = 0;
+    for (uint32_t r = 0; r < c->pp; r += alike && r == 1 ? c->pp - 2 : 1) {
+        double bytes = memory_of(c, mix, layers, r);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+double
+closed_seconds(struct closed *c, const struct parallel_mix *mix)
+{
+    double most = 0;
+    if (!c->ran)
+        closed_run(c, mix);
+    c->ran = true;
     for (uint32_t r = 0; r < c->pp; r++) {
         struct closed_held *held = &c->held[c->holding[r]];
-        struct parallel_once once;
-        double end, bytes;
-        if (isnan(held->fixed[mix->zero]))
-            fix(c, mix, held, r);
-        once = held->once[mix->zero];
+        struct parallel_once *of = &held->once[mix->zero], once;
+        double end;
+        if (isnan(of->optimizer))
+            parallel_once_alone(c->model, mix, c->machine, held->dense, held->experts,
+                                held->tensors, of);
+        once = *of;
         if (mix->zero < 3)
             parallel_once_hide(mix, c->machine, c->own[0][r], c->own[1][r], &once);
         end = c->last[r] + once.gradients + once.optimizer + once.weights;
-        bytes = held->fixed[mix->zero] + c->activations[r] + working(c, mix, layers, r);
-        answer->seconds = end > answer->seconds ? end : answer->seconds;
-        answer->memory = bytes > answer->memory ? bytes : answer->memory;
+        most = end > most ? end : most;
     }
+    return most;
 }
 
 bool
@@ -270,8 +288,9 @@ parallel_closed_step(const struct parallel_model *model, const struct parallel_m
         ok = closed_split(&c, mix, err);
     }
     if (ok) {
-        closed_pipe(&c, mix, &layers);
-        closed_finish(&c, mix, &layers, answer);
+        closed_stages(&c, mix, &layers);
+        answer->seconds = closed_seconds(&c, mix);
+        answer->memory = closed_memory(&c, mix, &layers);
     }
     closed_layers_free(&layers);
     closed_free(&c);

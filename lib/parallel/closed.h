@@ -1,10 +1,11 @@
 /*
- * The closed form of a step, in three parts of which search repeats only what changes:
+ * The closed form of a step, in parts of which search repeats only what changes:
  *
  *     struct closed_layers   passes of each kind of layer         t c e b recompute ...
- *     struct closed_split    which layers a stage holds           p v ends
- *     closed_pipe()          when the devices come to their end   both, and m
- *     closed_finish()        seconds and memory                   and zero
+ *     closed_split()         which layers a stage holds           p v ends
+ *     closed_stages()        passes of the stages                 both, and m
+ *     closed_memory()        memory                               and zero
+ *     closed_seconds()       when the devices come to their end   likewise
  */
 #ifndef RAMPIPE_PARALLEL_CLOSED_H
 #define RAMPIPE_PARALLEL_CLOSED_H
@@ -24,7 +25,7 @@ struct closed_held {
     double dense, experts, tensors;
     bool embedding, head;
     double fixed[4];              /* bytes, by zero; NAN: not asked for yet */
-    struct parallel_once once[4]; /* by zero; of 2 as of 1 */
+    struct parallel_once once[4]; /* by zero; optimizer NAN: not asked for yet */
 };
 
 /* A pass of a device that waits. */
@@ -61,7 +62,9 @@ struct closed {
     double *last;        /* owned: of each device: when its last pass ends */
     double *own[2];      /* owned: of each device: passes of a microbatch, forward and
                             backward, without messages */
-    double *activations; /* owned: of each device */
+    uint64_t m;
+    double message; /* blocking: part of the passes, and 0 here */
+    bool ran;       /* `last` is known */
 };
 
 /* The model and the machine are borrowed. Free *c in any case. */
@@ -81,9 +84,18 @@ void closed_params(struct closed *c, const struct parallel_mix *mix);
 /* pp, vp or ends have changed. */
 bool closed_split(struct closed *c, const struct parallel_mix *mix,
                   struct rec_error *err) REC_MUST_CHECK;
-void closed_pipe(struct closed *c, const struct parallel_mix *mix,
-                 const struct closed_layers *layers);
-void closed_finish(struct closed *c, const struct parallel_mix *mix,
-                   struct closed_layers *layers, struct parallel_closed *answer);
+void closed_stages(struct closed *c, const struct parallel_mix *mix,
+                   const struct closed_layers *layers);
+/* Bytes of the device that needs most. */
+double closed_memory(struct closed *c, const struct parallel_mix *mix,
+                     struct closed_layers *layers);
+/* What closed_seconds() is at least, in less time. */
+double closed_least(const struct closed *c);
+double closed_seconds(struct closed *c, const struct parallel_mix *mix);
+
+/* The most that device r keeps (closed_pipe.c). */
+double closed_kept(const struct closed *c, const struct parallel_mix *mix, uint32_t r);
+/* Finds `last` (closed_pipe.c). */
+void closed_run(struct closed *c, const struct parallel_mix *mix);
 
 #endif

@@ -48,6 +48,8 @@ wait_first(const struct pipe *pipe, uint64_t r, double own, struct closed_wait *
     uint64_t warm = v > 1 ? 2 * (p - 1 - r) + (v - 1) * p : p - 1 - r;
     uint64_t group = m < p ? m : p;
     double done = 0, down = pipe->before[0][last] - pipe->message;
+    uint64_t n = warm + 1 < m * v ? warm + 1 : m * v;
+    double forward = first_passes(pipe, 0, r, n, own);
     for (uint64_t j = 0; j < v; j++) {
         uint64_t stage = j * p + r;
         *wait++ = (struct closed_wait){j * group, pipe->before[0][stage] - done};
@@ -55,13 +57,16 @@ wait_first(const struct pipe *pipe, uint64_t r, double own, struct closed_wait *
     }
     done = 0;
     for (uint64_t j = v; j-- > 0;) {
-        uint64_t stage = j * p + r, back = (v - 1 - j) * group, n = warm + 1 + back;
-        double arrives =
-            down + pipe->before[1][last] - pipe->before[1][stage + 1];
-        n = n < m * v ? n : m * v;
-        *wait++ = (struct closed_wait){n + back,
-                                       arrives - first_passes(pipe, 0, r, n, own) - done};
+        uint64_t stage = j * p + r, back = (v - 1 - j) * group;
+        double arrives = down + pipe->before[1][last] - pipe->before[1][stage + 1];
+        *wait++ = (struct closed_wait){n + back, arrives - forward - done};
         done += (double)group * pipe->pass[1][stage];
+        /* of two chunks one after the other */
+        for (uint64_t more = p, next; more > 0 && n < m * v; more -= next, n += next) {
+            next = p - n % p < more ? p - n % p : more;
+            next = next < m * v - n ? next : m * v - n;
+            forward += (double)next * pipe->pass[0][n / p % v * p + r];
+        }
     }
 }
 
@@ -162,15 +167,15 @@ run_alternating(const struct pipe *pipe, struct closed_wait *const wait[2], doub
 
 /* ---- activations ---------------------------------------------------------------- */
 
-/* The most that device r keeps. With chunks, forward passes run `warm` ahead of backward
- * ones, and the most is where one of both goes on to the next chunk. */
-static double
-keep_most(const struct closed *c, uint64_t r, uint64_t m, bool gpipe)
+/* With chunks, forward passes run `warm` ahead of backward ones, and the most is where one
+ * of both goes on to the next chunk. */
+double
+closed_kept(const struct closed *c, const struct parallel_mix *mix, uint32_t r)
 {
-    uint64_t p = c->pp, v = c->vp, all = m * v, warm, next;
+    uint64_t p = c->pp, v = c->vp, m = c->m, all = m * v, warm, next;
     double now = 0, most;
     if (v == 1)
-        return (double)(gpipe || m < p - r ? m : p - r) * c->kept[r];
+        return (double)(mix->schedule == c->gpipe || m < p - r ? m : p - r) * c->kept[r];
     warm = 2 * (p - 1 - r) + (v - 1) * p;
     if (warm >= all)
         warm = all - 1;
@@ -225,34 +230,56 @@ sum_stages(struct closed *c, const struct closed_layers *layers, double blocking
 }
 
 void
-closed_pipe(struct closed *c, const struct parallel_mix *mix,
-            const struct closed_layers *layers)
+closed_stages(struct closed *c, const struct parallel_mix *mix,
+              const struct closed_layers *layers)
 {
     double message = parallel_message_shown(c->model, mix, c->machine);
-    bool blocking = c->machine->stack->blocking;
-    bool gpipe = mix->schedule == c->gpipe;
+    double blocking = c->machine->stack->blocking ? message : 0;
+    c->message = c->machine->stack->blocking ? 0 : message;
+    c->m = parallel_microbatches(mix);
+    c->ran = false;
+    sum_stages(c, layers, blocking);
+    for (int kind = 0; kind < 2; kind++) {
+        uint32_t none = kind == 0 ? c->pp * c->vp - 1 : 0; /* sends no message */
+        for (uint32_t r = 0; r < c->pp; r++) {
+            double sum = none % c->pp == r ? blocking : 0;
+            for (uint32_t i = r; i < c->pp * c->vp; i += c->pp)
+                sum += c->pass[kind][i] - blocking;
+            c->own[kind][r] = sum;
+        }
+    }
+}
+
+/* A device starts when the first microbatch has come down to it; behind its last pass
+ * another one ends on its way up. */
+double
+closed_least(const struct closed *c)
+{
+    double most = 0, before = 0;
+    for (uint32_t r = 0; r < c->pp; r++) {
+        double busy = 0;
+        for (uint32_t i = r; (r == 0 || r + 1 == c->pp) && i < c->pp * c->vp; i += c->pp)
+            busy += c->pass[0][i] + c->pass[1][i];
+        most = fmax(most, before + (double)c->m * busy);
+        before += c->pass[0][r] + c->pass[1][r] + 2 * c->message;
+    }
+    return most;
+}
+
+void
+closed_run(struct closed *c, const struct parallel_mix *mix)
+{
     struct pipe pipe = {.pass = {c->pass[0], c->pass[1]},
                         .before = {c->before[0], c->before[1]},
                         .p = c->pp,
                         .v = c->vp,
-                        .m = parallel_microbatches(mix),
-                        .message = blocking ? 0 : message};
-    uint32_t n = c->pp * c->vp;
-    sum_stages(c, layers, blocking ? message : 0);
-    for (int kind = 0; kind < 2; kind++) {
-        for (uint32_t r = 0; r < c->pp; r++)
-            c->own[kind][r] = 0;
-        for (uint32_t i = 0; i < n; i++) {
-            c->before[kind][i + 1] = c->before[kind][i] + c->pass[kind][i] + pipe.message;
-            c->own[kind][i % c->pp] += c->pass[kind][i];
-            if (blocking && (kind == 0 ? i + 1 < n : i > 0))
-                c->own[kind][i % c->pp] -= message;
-        }
-    }
-    if (gpipe)
+                        .m = c->m,
+                        .message = c->message};
+    for (int kind = 0; kind < 2; kind++)
+        for (uint32_t i = 0; i < c->pp * c->vp; i++)
+            c->before[kind][i + 1] = c->before[kind][i] + c->pass[kind][i] + c->message;
+    if (mix->schedule == c->gpipe)
         run_gpipe(&pipe, c->last);
     else
         run_alternating(&pipe, c->wait, c->last);
-    for (uint32_t r = 0; r < c->pp; r++)
-        c->activations[r] = keep_most(c, r, pipe.m, gpipe);
 }

@@ -101,6 +101,14 @@ enum parallel_group {
 double parallel_exchange(const struct parallel_mix *mix,
                          const struct parallel_machine *machine,
                          enum parallel_group group, const char *kind, double bytes);
+/* Times that were looked up in the table of a machine: a slot for each hash, of which the
+ * last one stays. `kind` is compared as a pointer. */
+enum { PARALLEL_LOOKED = 4096 };
+struct parallel_looked {
+    const char *kind;
+    double ranks, bytes, seconds;
+};
+
 /* Seconds of a message from a stage to the next. */
 double parallel_message(const struct parallel_mix *mix,
                         const struct parallel_machine *machine, double bytes);

@@ -115,50 +115,44 @@ forget_layers(struct walk *w, bool sharded)
     }
 }
 
-static bool
-take_mix(struct walk *w, const struct parallel_closed *answer, struct rec_error *err)
-{
-    struct parallel_found *found = w->found;
-    found->mixes++;
-    if (answer->memory < found->least.closed.memory) {
-        found->least.mix = w->mix;
-        found->least.closed = *answer;
-    }
-    if (answer->memory > w->search->memory)
-        return true;
-    found->fit++;
-    return pool_add(&w->pool, &w->mix, answer, err);
-}
-
 /* All ways to shard. One that gains nothing over a lesser one that fits is counted, but
- * not ranked. */
+ * not ranked, and neither is one that surely finds no room in the pool. */
 static bool
 try_zero(struct walk *w, size_t e, size_t b, struct rec_error *err)
 {
-    struct parallel_closed answer;
-    double before = NAN;
-    bool ran = false;
+    struct parallel_found *found = w->found;
+    double before = NAN, least = 0;
+    bool any = false, summed = false;
     for (uint32_t zero = 0; zero <= 3; zero++) {
         struct closed_layers *layers;
+        struct parallel_closed answer;
         if (!allowed(w->search, PARALLEL_ZERO, zero))
             continue;
+        any = true;
         w->mix.zero = zero;
         layers = layers_of(w, e, b, zero == 3);
-        if (!ran || zero == 3)
-            closed_pipe(&w->closed, &w->mix, layers);
-        ran = true;
-        closed_finish(&w->closed, &w->mix, layers, &answer);
-        if (answer.seconds == before && answer.memory <= w->search->memory) {
-            w->found->mixes++;
-            w->found->fit++;
-            continue;
+        if (!summed || zero == 3) {
+            closed_stages(&w->closed, &w->mix, layers);
+            least = closed_least(&w->closed);
         }
-        if (!take_mix(w, &answer, err))
+        summed = true;
+        found->mixes++;
+        answer.memory = closed_memory(&w->closed, &w->mix, layers);
+        if (answer.memory < found->least.closed.memory) {
+            found->least.mix = w->mix;
+            found->least.closed.memory = answer.memory;
+        }
+        if (answer.memory > w->search->memory)
+            continue;
+        found->fit++;
+        if (pool_refuses(&w->pool, least))
+            continue;
+        answer.seconds = closed_seconds(&w->closed, &w->mix);
+        if (answer.seconds != before && !pool_add(&w->pool, &w->mix, &answer, err))
             return false;
-        if (answer.memory <= w->search->memory)
-            before = answer.seconds;
+        before = answer.seconds;
     }
-    if (!ran)
+    if (!any)
         refuse(w, 7, "the rules leave no zero=");
     return true;
 }
@@ -391,7 +385,11 @@ open_walk(struct walk *w, struct rec_error *err)
 {
     const struct parallel_search *s = w->search;
     uint32_t experts = s->model->t.experts;
-    if (!closed_open(&w->closed, s->model, s->machine, err) ||
+    w->machine = *s->machine;
+    w->machine.looked = calloc(PARALLEL_LOOKED, sizeof *w->machine.looked);
+    if (!w->machine.looked)
+        return rec_fail_memory(err);
+    if (!closed_open(&w->closed, s->model, &w->machine, err) ||
         !list_values(w, PARALLEL_TP, s->devices, &w->tensor, err) ||
         !list_values(w, PARALLEL_CP, s->devices, &w->context, err) ||
         !list_values(w, PARALLEL_PP, s->devices, &w->stages, err) ||
@@ -420,6 +418,7 @@ close_walk(struct walk *w)
     free(w->experts.value);
     free(w->micro.value);
     free(w->pool.entry);
+    free(w->machine.looked);
     closed_free(&w->closed);
 }
 

@@ -16,15 +16,18 @@ struct pool {
         struct parallel_closed closed;
     } * entry; /* owned */
     size_t n, room, limit;
-    double left; /* the least seconds of those that had no room; INFINITY: none */
     bool full;   /* some had no room */
+    double left; /* what these take at least */
 };
 bool pool_add(struct pool *pool, const struct parallel_mix *mix,
               const struct parallel_closed *closed, struct rec_error *err) REC_MUST_CHECK;
+/* Has it no room for a mix that takes at least so many seconds? */
+bool pool_refuses(struct pool *pool, double seconds);
 
 struct walk {
     const struct parallel_search *search;
     struct parallel_found *found;
+    struct parallel_machine machine; /* that of the search, which keeps what it looks up */
     struct closed closed;
     struct parallel_mix mix; /* what has been chosen so far */
     struct values tensor, context, stages, experts, micro;

@@ -75,23 +75,36 @@ sink(struct pool *pool)
     }
 }
 
+static void
+leave_out(struct pool *pool, double seconds)
+{
+    if (!pool->full || seconds < pool->left)
+        pool->left = seconds;
+    pool->full = true;
+}
+
+bool
+pool_refuses(struct pool *pool, double seconds)
+{
+    if (pool->n < pool->limit || seconds <= pool->entry[0].closed.seconds)
+        return false;
+    leave_out(pool, seconds);
+    return true;
+}
+
 bool
 pool_add(struct pool *pool, const struct parallel_mix *mix,
          const struct parallel_closed *closed, struct rec_error *err)
 {
     const struct pool_entry entry = {*mix, *closed};
     if (pool->n == pool->limit) {
-        const struct pool_entry *out = &entry;
-        bool enters = compare_entries(&entry, pool->entry) < 0;
-        if (enters)
-            out = pool->entry;
-        if (!pool->full || out->closed.seconds < pool->left)
-            pool->left = out->closed.seconds;
-        pool->full = true;
-        if (enters) {
-            pool->entry[0] = entry;
-            sink(pool);
+        if (compare_entries(&entry, pool->entry) >= 0) {
+            leave_out(pool, closed->seconds);
+            return true;
         }
+        leave_out(pool, pool->entry[0].closed.seconds);
+        pool->entry[0] = entry;
+        sink(pool);
         return true;
     }
     if (!rec_grow(&pool->entry, &pool->room, pool->n + 1, sizeof *pool->entry, err))
@@ -111,7 +124,7 @@ simulate(struct walk *w, const struct pool_entry *entry, struct rec_error *err)
     struct parallel_found *found = w->found;
     struct parallel_ranked ranked = {.mix = entry->mix, .closed = entry->closed};
     found->simulated++;
-    if (!parallel_step(s->model, &ranked.mix, s->machine, &ranked.step, err))
+    if (!parallel_step(s->model, &ranked.mix, &w->machine, &ranked.step, err))
         return err->code == REC_DATA; /* it is no mix after all */
     if (parallel_memory_sum(&ranked.step.memory) > s->memory)
         return true;
