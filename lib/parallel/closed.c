@@ -16,7 +16,7 @@ closed_open(struct closed *c, const struct parallel_model *model,
     size_t layers = model->t.layers, stages = layers + 2;
     double **const of_stages[] = {&c->pass[0],     &c->pass[1],   &c->kept,
                                   &c->before[0],   &c->before[1], &c->last,
-                                  &c->own[0],      &c->own[1]};
+                                  &c->own[0],      &c->own[1],    &c->activations};
     bool ok;
     *c = (struct closed){.model = model, .machine = machine, .kinds = model->nkinds};
     c->gpipe = parallel_schedule_find("gpipe");
@@ -44,7 +44,8 @@ void
 closed_free(struct closed *c)
 {
     double *const owned[] = {c->pass[0],   c->pass[1], c->kept,   c->before[0],
-                             c->before[1], c->last,    c->own[0], c->own[1]};
+                             c->before[1], c->last,    c->own[0], c->own[1],
+                             c->activations};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(c->wait[0]);
@@ -221,7 +222,9 @@ memory_of(struct closed *c, const struct parallel_mix *mix, struct closed_layers
         parallel_memory_of(mix, c->model, r, c->machine->stack->gradient, &memory);
         *fixed = memory.weights + memory.gradients + memory.optimizer;
     }
-    return *fixed + closed_kept(c, mix, r) + working(c, mix, layers, r);
+    if (isnan(c->activations[r]))
+        c->activations[r] = closed_kept(c, mix, r);
+    return *fixed + c->activations[r] + working(c, mix, layers, r);
 }
 
 double

@@ -62,6 +62,7 @@ struct closed {
     double *last;        /* owned: of each device: when its last pass ends */
     double *own[2];      /* owned: of each device: passes of a microbatch, forward and
                             backward, without messages */
+    double *activations; /* owned: of each device; NAN: not asked for yet */
     uint64_t m;
     double message; /* blocking: part of the passes, and 0 here */
     bool ran;       /* `last` is known */

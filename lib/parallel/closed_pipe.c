@@ -173,26 +173,35 @@ double
 closed_kept(const struct closed *c, const struct parallel_mix *mix, uint32_t r)
 {
     uint64_t p = c->pp, v = c->vp, m = c->m, all = m * v, warm, next;
+    /* chunks of the next forward and backward passes, and what is left of these */
+    uint64_t f = 0, b = v - 1, to_f = p, to_b = p;
     double now = 0, most;
     if (v == 1)
         return (double)(mix->schedule == c->gpipe || m < p - r ? m : p - r) * c->kept[r];
     warm = 2 * (p - 1 - r) + (v - 1) * p;
     if (warm >= all)
         warm = all - 1;
-    for (uint64_t i = 0; i <= warm; i += next) {
-        next = warm + 1 - i < p ? warm + 1 - i : p;
-        now += (double)next * c->kept[i / p % v * p + r];
+    for (uint64_t left = warm + 1; left > 0; left -= next) {
+        next = left < to_f ? left : to_f;
+        now += (double)next * c->kept[f * p + r];
+        to_f -= next;
+        if (to_f == 0)
+            to_f = p, f = f + 1 == v ? 0 : f + 1;
     }
     most = now;
     /* forward pass warm + i has run, and backward pass i is next; a round returns */
     for (uint64_t i = 0; i < p * v && warm + i + 1 < all; i += next) {
-        uint64_t f = warm + 1 + i, to_f = p - f % p, to_b = p - i % p;
         next = to_f < to_b ? to_f : to_b;
-        if (next > all - f)
-            next = all - f;
-        now += (double)next * (c->kept[f / p % v * p + r] -
-                               c->kept[(v - 1 - i / p % v) * p + r]);
-        most = fmax(most, now);
+        if (next > all - warm - 1 - i)
+            next = all - warm - 1 - i;
+        now += (double)next * (c->kept[f * p + r] - c->kept[b * p + r]);
+        most = now > most ? now : most;
+        to_f -= next;
+        to_b -= next;
+        if (to_f == 0)
+            to_f = p, f = f + 1 == v ? 0 : f + 1;
+        if (to_b == 0)
+            to_b = p, b = b == 0 ? v - 1 : b - 1;
     }
     return most;
 }
@@ -238,6 +247,8 @@ closed_stages(struct closed *c, const struct parallel_mix *mix,
     c->message = c->machine->stack->blocking ? 0 : message;
     c->m = parallel_microbatches(mix);
     c->ran = false;
+    for (uint32_t r = 0; r < c->pp; r++)
+        c->activations[r] = NAN;
     sum_stages(c, layers, blocking);
     for (int kind = 0; kind < 2; kind++) {
         uint32_t none = kind == 0 ? c->pp * c->vp - 1 : 0; /* sends no message */
