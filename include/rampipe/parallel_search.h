@@ -121,6 +121,66 @@ bool parallel_search(const struct parallel_search *search, struct parallel_found
                      struct rec_error *err) REC_MUST_CHECK;
 void parallel_found_free(struct parallel_found *found);
 
+/* ---- training records ------------------------------------------------------------ */
+
+/** A training record whose mix is searched. */
+struct parallel_question;
+struct parallel_plan {
+    struct parallel_search search; /* borrows from here; `devices` is the caller's, unless
+                                      the record says gpus=; memory is the device's */
+    struct parallel_question *question; /* owned */
+    struct parallel_rule *rule;         /* owned */
+    size_t room;
+};
+
+/**
+ * Takes a training record. Keys of the mix that it has become rules; what it leaves out
+ * is searched. Without overlap=, exchanges of tensor, pipeline and data ranks run beside
+ * computing, unless the stack is blocking. Free *plan in any case. REC_NO: the tables or
+ * the model do not cover it.
+ */
+bool parallel_plan_read(struct parallel_plan *plan, const struct parallel_tables *tables,
+                        const struct rec_reader *reader, const struct rec *rec,
+                        struct rec_error *err) REC_MUST_CHECK;
+bool parallel_plan_rule(struct parallel_plan *plan, const struct parallel_rule *rule,
+                        struct rec_error *err) REC_MUST_CHECK;
+void parallel_plan_free(struct parallel_plan *plan);
+
+/** What else a planned record says. */
+struct parallel_planned {
+    double cost;          /* US$; < 0: no price was given */
+    const char *frontier; /* NULL: not asked for */
+    const char *vary;     /* what was changed; NULL: nothing */
+    double factor, kept;  /* by how much; seconds of the unchanged mix, < 0: it does not
+                             fit */
+};
+
+/** Writes the record with this mix, and with the answer. */
+bool parallel_plan_write(const struct parallel_plan *plan,
+                         const struct rec_reader *reader, const struct rec *rec,
+                         const struct parallel_ranked *ranked,
+                         const struct parallel_planned *planned,
+                         struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;
+
+/** Tokens a second. */
+double parallel_tokens_rate(const struct parallel_search *search,
+                            const struct parallel_ranked *ranked);
+/** Model FLOPs, with attention in full, over what the devices could do. */
+double parallel_utilisation(const struct parallel_search *search,
+                            const struct parallel_ranked *ranked);
+
+/** A share of a step. */
+struct parallel_share {
+    const char *name;
+    double seconds;
+};
+enum { PARALLEL_SHARES = 13 };
+/** All of a step; their sum is its time. */
+void parallel_shares(const struct parallel_step *step,
+                     struct parallel_share share[PARALLEL_SHARES]);
+/** The name of the largest. */
+const char *parallel_bound(const struct parallel_step *step);
+
 REC_END_DECLS
 
 #endif

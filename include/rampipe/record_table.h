@@ -471,7 +471,22 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("how", TEXT,
           "stack (the stack of the family), like (of the same device and precision), "
           "none: there is no answer, and law= says why")
-    REC_KEY("law", TEXT, "the stack, or why there is no answer"))
+    REC_KEY("law", TEXT, "the stack, or why there is no answer")
+    REC_KEY("closed", AMOUNT, "plan-train(1): seconds by the closed form")
+    REC_KEY("rate", AMOUNT, "likewise: tokens a second")
+    REC_KEY("mfu", AMOUNT,
+          "likewise: operations of the model, with attention in full, over what the "
+          "devices could do")
+    REC_KEY("bound", TEXT, "likewise: what takes the largest share of the time")
+    REC_KEY("cost", AMOUNT, "likewise: US$ of the steps")
+    REC_KEY("frontier", TEXT,
+          "likewise: gpus (no fewer devices are as fast), cost (nothing cheaper is as "
+          "fast), with a comma between, or none")
+    REC_KEY("vary", TEXT, "likewise: what was changed of the machine")
+    REC_KEY("factor", AMOUNT, "likewise: by how much it was multiplied")
+    REC_KEY("kept", AMOUNT,
+          "likewise: seconds of the mix that is best for the unchanged machine; without "
+          "it that mix does not fit"))
 
 REC_ROW(FIT, ALONE, "fit",
     "The largest batch with which training a graph fits into the memory of a server, "

@@ -55,6 +55,12 @@ bool parallel_question_read(struct parallel_question *q,
                             struct rec_error *err) REC_MUST_CHECK;
 void parallel_question_free(struct parallel_question *q);
 
+/* True if the answer of a training record has this key. */
+bool parallel_is_answer(struct rec_str key);
+/* Writes the keys of an answer. */
+void parallel_answer_keys(struct rec_writer *writer, const struct parallel_question *q,
+                          const struct parallel_step *step);
+
 /* ---- kernels (kernels.c) --------------------------------------------------- */
 
 /* `count` products of m x k and k x n. */

@@ -468,10 +468,12 @@ make_machine(struct field *f, const struct parallel_tables *tables,
 
 /* ---- answers ------------------------------------------------------------------- */
 
-static bool
-is_answer(struct rec_str key)
+bool
+parallel_is_answer(struct rec_str key)
 {
-    static const char *const keys[] = {"seconds", "memory", "why", "error", "how", "law"};
+    static const char *const keys[] = {"seconds", "memory", "why",   "error",    "how",
+                                       "law",     "closed", "rate",  "mfu",      "bound",
+                                       "cost",    "vary",   "factor", "frontier", "kept"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (rec_str_is(key, keys[i]))
             return true;
@@ -489,7 +491,7 @@ write_question(const struct rec_reader *reader, const struct rec *rec,
     rec_begin(writer, "training");
     rec_str_field(writer, rec->field[1]);
     while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
-        if (!is_answer(key)) {
+        if (!parallel_is_answer(key)) {
             rec_put_bytes(writer, "\t", 1);
             rec_put_bytes(writer, key.ptr, key.len);
             rec_put_bytes(writer, "=", 1);
@@ -498,31 +500,16 @@ write_question(const struct rec_reader *reader, const struct rec *rec,
     return status == 0;
 }
 
-static void
-write_answer(struct rec_writer *writer, const struct parallel_question *q,
-             const struct parallel_step *step)
+void
+parallel_answer_keys(struct rec_writer *writer, const struct parallel_question *q,
+                     const struct parallel_step *step)
 {
-    const struct parallel_parts *p = &step->parts;
     const struct parallel_stack *stack = q->machine.stack;
     double error = q->like ? stack->like : stack->error;
-    const struct {
-        const char *name;
-        double seconds;
-    } part[] = {{"products", p->products},
-                {"attention", p->attention},
-                {"memory", p->moves},
-                {"host", p->host},
-                {"tensor", p->tensor},
-                {"context", p->context},
-                {"expert", p->expert},
-                {"shards", p->shards},
-                {"messages", step->transfer},
-                {"idle", step->idle},
-                {"gradients", step->once.gradients},
-                {"gather", step->once.weights},
-                {"optimizer", step->once.optimizer}};
+    struct parallel_share part[PARALLEL_SHARES];
     char why[400] = "", law[160];
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+    parallel_shares(step, part);
+    for (size_t i = 0; i < PARALLEL_SHARES; i++)
         if (part[i].seconds >= 0.0005 * step->seconds)
             snprintf(why + strlen(why), sizeof why - strlen(why), "%s%s %.1f",
                      why[0] ? ", " : "", part[i].name,
@@ -592,7 +579,7 @@ parallel_answer_record(const struct parallel_tables *tables,
     if (ok && write_question(reader, rec, writer, err)) {
         count->asked++;
         if (found)
-            write_answer(writer, &q, &step);
+            parallel_answer_keys(writer, &q, &step);
         else {
             count->refused++;
             rec_text_key(writer, "how", "none");
