@@ -63,8 +63,7 @@ extern const char *const parallel_choice_keys[PARALLEL_CHOICES];
 /** What a mix has chosen. */
 uint32_t parallel_chosen(const struct parallel_mix *mix, enum parallel_choice choice);
 
-/** Only values from `least` to `most`; of several rules for a choice any. With `forbid`
- * none of these values. */
+/** Only values from `least` to `most`; with `forbid` none of these. All rules hold. */
 struct parallel_rule {
     enum parallel_choice choice;
     uint32_t least, most;
@@ -108,7 +107,7 @@ struct parallel_found {
 /**
  * Finds the fastest mixes of so many devices: the degrees divide heads, layers, experts,
  * tokens, samples and devices; tensor groups lie within an island unless a rule asks for
- * more; sequence parallelism goes with tensor parallelism unless a rule says otherwise;
+ * more; chunks are of equal layers if they can be; sequence parallelism goes with tensor parallelism unless a rule says otherwise;
  * op-selective recomputation only if a rule asks for it. All that fit by the closed form
  * are ranked by it. The best are simulated, until `top` of them are at least as fast as
  * the closed form of the next, so that they are the fastest of all, or `simulations` are
@@ -145,6 +144,9 @@ bool parallel_plan_read(struct parallel_plan *plan, const struct parallel_tables
 bool parallel_plan_rule(struct parallel_plan *plan, const struct parallel_rule *rule,
                         struct rec_error *err) REC_MUST_CHECK;
 void parallel_plan_free(struct parallel_plan *plan);
+/** The mean error of such predictions on measured steps; < 0: unknown. *like: the stack
+ * only stands in. */
+double parallel_plan_error(const struct parallel_plan *plan, bool *like);
 
 /** What else a planned record says. */
 struct parallel_planned {

@@ -61,26 +61,20 @@ closed_free(struct closed *c)
 
 /* ---- layers ------------------------------------------------------------------- */
 
-bool
-closed_layers_open(const struct closed *c, struct closed_layers *layers,
-                   struct rec_error *err)
+size_t
+closed_layers_size(const struct closed *c)
 {
-    size_t n = c->kinds + 2;
-    *layers = (struct closed_layers){.made = false};
-    layers->forward = calloc(3 * n + c->signatures + 1, sizeof *layers->forward);
-    if (!layers->forward)
-        return rec_fail_memory(err);
-    layers->backward = layers->forward + n;
-    layers->kept = layers->backward + n;
-    layers->working = layers->kept + n;
-    return true;
+    return 3 * ((size_t)c->kinds + 2) + c->signatures;
 }
 
 void
-closed_layers_free(struct closed_layers *layers)
+closed_layers_place(const struct closed *c, struct closed_layers *layers, double *numbers)
 {
-    free(layers->forward);
-    *layers = (struct closed_layers){.made = false};
+    size_t n = (size_t)c->kinds + 2;
+    *layers = (struct closed_layers){.forward = numbers,
+                                     .backward = numbers + n,
+                                     .kept = numbers + 2 * n,
+                                     .working = numbers + 3 * n};
 }
 
 void
@@ -274,7 +268,8 @@ parallel_closed_step(const struct parallel_model *model, const struct parallel_m
                                        .chunks = mix->vp,
                                        .microbatches = parallel_microbatches(mix)};
     struct closed c;
-    struct closed_layers layers = {.made = false};
+    struct closed_layers layers;
+    double *numbers = NULL;
     bool ok = parallel_mix_check(mix, model, err) && mix->schedule->check(&pipe, err);
     if (ok && (mix->schedule->split || mix->schedule->vshape || mix->layers))
         return rec_fail(err, REC_DATA,
@@ -284,8 +279,11 @@ parallel_closed_step(const struct parallel_model *model, const struct parallel_m
                         mix->schedule->name);
     if (!ok)
         return false;
-    ok = closed_open(&c, model, machine, err) && closed_layers_open(&c, &layers, err);
+    ok = closed_open(&c, model, machine, err) &&
+         ((numbers = calloc(closed_layers_size(&c), sizeof *numbers)) ||
+          rec_fail_memory(err));
     if (ok) {
+        closed_layers_place(&c, &layers, numbers);
         closed_params(&c, mix);
         closed_layers_make(&c, mix, &layers);
         ok = closed_split(&c, mix, err);
@@ -295,7 +293,7 @@ parallel_closed_step(const struct parallel_model *model, const struct parallel_m
         answer->seconds = closed_seconds(&c, mix);
         answer->memory = closed_memory(&c, mix, &layers);
     }
-    closed_layers_free(&layers);
+    free(numbers);
     closed_free(&c);
     return ok;
 }

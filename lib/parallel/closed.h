@@ -15,9 +15,9 @@
 /* Kinds of layers, then the embedding, then the head. */
 struct closed_layers {
     bool made;
-    double *forward, *backward; /* seconds of a pass; owned */
+    double *forward, *backward; /* seconds of a pass; all borrowed */
     double *kept;               /* bytes of a microbatch */
-    double *working; /* of a device, by signature; owned. NAN: not asked for yet */
+    double *working; /* of a device, by signature. NAN: not asked for yet */
 };
 
 /* What a device holds for good, and what follows from it. */
@@ -74,11 +74,12 @@ bool closed_open(struct closed *c, const struct parallel_model *model,
                  struct rec_error *err) REC_MUST_CHECK;
 void closed_free(struct closed *c);
 
-bool closed_layers_open(const struct closed *c, struct closed_layers *layers,
-                        struct rec_error *err) REC_MUST_CHECK;
+/* How many numbers the costs of layers have, and a place for them. */
+size_t closed_layers_size(const struct closed *c);
+void closed_layers_place(const struct closed *c, struct closed_layers *layers,
+                         double *numbers);
 void closed_layers_make(const struct closed *c, const struct parallel_mix *mix,
                         struct closed_layers *layers);
-void closed_layers_free(struct closed_layers *layers);
 
 /* Forgets what devices held: tp, ep, etp, dp or cp have changed. */
 void closed_params(struct closed *c, const struct parallel_mix *mix);

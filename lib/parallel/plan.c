@@ -156,6 +156,14 @@ parallel_plan_free(struct parallel_plan *plan)
     *plan = (struct parallel_plan){.room = 0};
 }
 
+double
+parallel_plan_error(const struct parallel_plan *plan, bool *like)
+{
+    const struct parallel_stack *stack = plan->question->machine.stack;
+    *like = plan->question->like;
+    return *like ? stack->like : stack->error;
+}
+
 /* ---- figures --------------------------------------------------------------------- */
 
 double

@@ -23,18 +23,13 @@ parallel_chosen(const struct parallel_mix *mix, enum parallel_choice choice)
 static bool
 allowed(const struct parallel_search *s, enum parallel_choice choice, uint32_t value)
 {
-    bool ruled = false, within = false;
     for (size_t i = 0; i < s->rules; i++) {
         const struct parallel_rule *rule = &s->rule[i];
-        bool in = rule->choice == choice && value >= rule->least && value <= rule->most;
-        if (rule->forbid && in)
+        bool within = value >= rule->least && value <= rule->most;
+        if (rule->choice == choice && within == rule->forbid)
             return false;
-        if (!rule->forbid && rule->choice == choice) {
-            ruled = true;
-            within = within || in;
-        }
     }
-    return within || !ruled;
+    return true;
 }
 
 /* True if a rule asks for values of this choice. */
@@ -78,7 +73,8 @@ list_values(struct walk *w, enum parallel_choice choice, uint32_t whole,
     for (size_t i = 0; i < s->rules; i++) {
         uint32_t value = s->rule[i].least;
         if (s->rule[i].choice == choice && !s->rule[i].forbid &&
-            value == s->rule[i].most && value > 0 && whole % value != 0) {
+            value == s->rule[i].most && value > 0 && whole % value != 0 &&
+            allowed(s, choice, value)) {
             if (!rec_grow(&values->value, &values->room, values->n + 1,
                           sizeof *values->value, err))
                 return false;
@@ -205,9 +201,21 @@ try_micro(struct walk *w, size_t e, struct rec_error *err)
     return true;
 }
 
-/* Is a model of so many layers split so? */
+/* Chunks are of equal layers, with or without both ends, as far as some number of chunks
+ * for these stages is; else, or if a rule asks for chunks, the first ones have one more. */
 static bool
-splits(struct walk *w, uint32_t ends)
+even_chunks(const struct walk *w)
+{
+    uint32_t p = w->mix.pp, layers = w->search->model->t.layers;
+    bool any = false;
+    for (uint32_t v = 2; v <= (layers + 2) / p; v++)
+        any = any || layers % (p * v) == 0 || (layers + 2) % (p * v) == 0;
+    return any && !asked(w->search, PARALLEL_VP);
+}
+
+/* Is the model split so? */
+static bool
+splits(struct walk *w, uint32_t ends, bool even)
 {
     const struct parallel_mix *mix = &w->mix;
     uint64_t layers = w->search->model->t.layers, parts = (uint64_t)mix->pp * mix->vp;
@@ -217,7 +225,9 @@ splits(struct walk *w, uint32_t ends)
     if (ends && parts > 1 && (layers + 2) % parts != 0)
         refuse(w, 4, "pp=%u x vp=%u do not divide the %llu layers with both ends",
                mix->pp, mix->vp, (unsigned long long)layers + 2);
-    return ends ? parts > 1 && (layers + 2) % parts == 0 : parts <= layers;
+    if (ends)
+        return parts > 1 && (layers + 2) % parts == 0;
+    return parts <= layers && (!even || mix->vp == 1 || layers % parts == 0);
 }
 
 static bool
@@ -227,7 +237,7 @@ try_split(struct walk *w, size_t e, struct rec_error *err)
     struct parallel_mix *mix = &w->mix;
     const struct parallel_schedule *schedule = s->common.schedule;
     uint32_t most = mix->pp > 1 ? (s->model->t.layers + 2) / mix->pp : 1;
-    bool any = false;
+    bool any = false, even = even_chunks(w);
     for (mix->vp = 1; mix->vp <= most; mix->vp++) {
         if (!allowed(s, PARALLEL_VP, mix->vp) ||
             (schedule && (schedule == w->interleaved) != (mix->vp > 1)))
@@ -236,7 +246,7 @@ try_split(struct walk *w, size_t e, struct rec_error *err)
                         : mix->vp == 1 ? w->alternating
                                        : w->interleaved;
         for (uint32_t ends = 0; ends < 2; ends++) {
-            if (!allowed(s, PARALLEL_ENDS, ends) || !splits(w, ends))
+            if (!allowed(s, PARALLEL_ENDS, ends) || !splits(w, ends, even))
                 continue;
             any = true;
             mix->ends = ends == 1;
@@ -245,8 +255,9 @@ try_split(struct walk *w, size_t e, struct rec_error *err)
         }
     }
     if (!any)
-        refuse(w, 3, "no vp= that the rules and the schedule allow suits pp=%u and the %u "
-                     "layers; chunks need pp= of at least 2",
+        refuse(w, 3,
+               "no vp= that the rules and the schedule allow suits pp=%u and the %u "
+               "layers; chunks need pp= of at least 2",
                mix->pp, s->model->t.layers);
     return true;
 }
@@ -262,7 +273,11 @@ try_experts(struct walk *w, struct rec_error *err)
     uint64_t group = (uint64_t)mix->tp * mix->cp * mix->dp;
     for (size_t e = 0; e < w->experts.n; e++) {
         mix->ep = w->experts.value[e];
-        if ((experts > 0 ? experts : 1) % mix->ep != 0) {
+        if (mix->ep > 1 && experts == 0) {
+            refuse(w, 2, "ep=%u, but no layer has experts", mix->ep);
+            continue;
+        }
+        if (experts > 0 && experts % mix->ep != 0) {
             refuse(w, 2, "ep=%u does not divide the %u experts", mix->ep, experts);
             continue;
         }
@@ -385,6 +400,7 @@ open_walk(struct walk *w, struct rec_error *err)
 {
     const struct parallel_search *s = w->search;
     uint32_t experts = s->model->t.experts;
+    size_t n, size;
     w->machine = *s->machine;
     w->machine.looked = calloc(PARALLEL_LOOKED, sizeof *w->machine.looked);
     if (!w->machine.looked)
@@ -396,22 +412,22 @@ open_walk(struct walk *w, struct rec_error *err)
         !list_values(w, PARALLEL_EP, experts > 0 ? experts : 1, &w->experts, err) ||
         !list_values(w, PARALLEL_MICRO, s->common.global, &w->micro, err))
         return false;
-    w->nlayers = w->experts.n * w->micro.n * 8;
-    w->layers = calloc(w->nlayers + 1, sizeof *w->layers);
-    if (!w->layers)
+    n = w->experts.n * w->micro.n * 8;
+    size = closed_layers_size(&w->closed);
+    w->layers = calloc(n + 1, sizeof *w->layers);
+    w->numbers = calloc(n * size + 1, sizeof *w->numbers);
+    if (!w->layers || !w->numbers)
         return rec_fail_memory(err);
-    for (size_t i = 0; i < w->nlayers; i++)
-        if (!closed_layers_open(&w->closed, &w->layers[i], err))
-            return false;
+    for (size_t i = 0; i < n; i++)
+        closed_layers_place(&w->closed, &w->layers[i], &w->numbers[i * size]);
     return true;
 }
 
 static void
 close_walk(struct walk *w)
 {
-    for (size_t i = 0; w->layers && i < w->nlayers; i++)
-        closed_layers_free(&w->layers[i]);
     free(w->layers);
+    free(w->numbers);
     free(w->tensor.value);
     free(w->context.value);
     free(w->stages.value);

@@ -32,7 +32,7 @@ struct walk {
     struct parallel_mix mix; /* what has been chosen so far */
     struct values tensor, context, stages, experts, micro;
     struct closed_layers *layers; /* owned: [experts][micro][recompute][sharded] */
-    size_t nlayers;
+    double *numbers;              /* owned: of the layers */
     const struct parallel_schedule *alternating, *interleaved;
     struct pool pool;
     int depth; /* how far the mix came whose refusal is `reason` */

@@ -69,7 +69,9 @@ look_up(const struct parallel_machine *machine, const char *kind, double n, doub
                                  .version = "",
                                  .ranks = (uint64_t)n,
                                  .nodes = 1,
-                                 .size = bytes};
+                                 .size = machine->widened > 0
+                                             ? bytes / machine->widened
+                                             : bytes};
     struct collective_answer answer;
     struct rec_error err;
     if (machine->table && collective_seconds(machine->table, &ask, &answer, &err))
