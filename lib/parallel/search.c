@@ -257,8 +257,8 @@ try_split(struct walk *w, size_t e, struct rec_error *err)
     if (!any)
         refuse(w, 3,
                "no vp= that the rules and the schedule allow suits pp=%u and the %u "
-               "layers; chunks need pp= of at least 2",
-               mix->pp, s->model->t.layers);
+               "layers: it is 1 to %u",
+               mix->pp, s->model->t.layers, most);
     return true;
 }
 
