@@ -154,7 +154,7 @@ search(struct planning *p, const struct parallel_search *asked, uint32_t devices
              found->simulated, cli_now() - started, found->bound);
     if (found->n > 0 && found->bound < found->best[found->n - 1].step.seconds)
         cli_warn(p->cli,
-                 "%zu mixes were simulated, and a mix that was not may be as fast as "
+                 "of the mixes that fit %zu were simulated, and another may be as fast as "
                  "%.5g s: --simulate sets how many",
                  found->simulated, found->bound);
     return found->n > 0 || plan_fail(&s, found, &p->cli->err);

@@ -90,6 +90,13 @@ plan_rules(struct cli *cli, const char *option, const char *text, bool forbid,
     return true;
 }
 
+static int
+compare_counts(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
 bool
 plan_counts(struct cli *cli, const char *text, uint32_t **count, size_t *n)
 {
@@ -109,6 +116,11 @@ plan_counts(struct cli *cli, const char *text, uint32_t **count, size_t *n)
             (*count)[(*n)++] = (uint32_t)i;
         }
     }
+    qsort(*count, *n, sizeof **count, compare_counts);
+    for (size_t i = room = 0; i < *n; i++) /* each once */
+        if (i == 0 || (*count)[i] != (*count)[room - 1])
+            (*count)[room++] = (*count)[i];
+    *n = room;
     return true;
 }
 

@@ -39,10 +39,12 @@ plan_fail(const struct parallel_search *search, const struct parallel_found *fou
 {
     char text[500];
     if (found->mixes == 0)
-        return rec_fail(err, REC_NO, "no mix of %u devices: %s", search->devices,
+        return rec_fail(err, REC_NO, "no mix of %u device%s: %s", search->devices,
+                        search->devices == 1 ? "" : "s",
                         found->reason);
     format_lack(search, found, text);
-    return rec_fail(err, REC_NO, "no mix of %u devices fits: %s", search->devices, text);
+    return rec_fail(err, REC_NO, "no mix of %u device%s fits: %s", search->devices,
+                    search->devices == 1 ? "" : "s", text);
 }
 
 /* What a mix spends more time on than the best, the largest first. */

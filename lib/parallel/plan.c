@@ -10,13 +10,14 @@ static const char *const again_words[] = {"none", "selective", "op-selective", "
 
 /* ---- reading ------------------------------------------------------------------- */
 
+/* True of keys of the mix. */
 static bool
-is_choice(struct rec_str key)
+is_mix(struct rec_str key)
 {
     for (int i = 0; i < PARALLEL_CHOICES; i++)
         if (rec_str_is(key, parallel_choice_keys[i]))
             return true;
-    return rec_str_is(key, "gpus");
+    return rec_str_is(key, "gpus") || rec_str_is(key, "etp");
 }
 
 /* The record without its mix: one device, microbatches of one sample. */
@@ -32,7 +33,7 @@ write_bare(const struct rec_reader *reader, const struct rec *rec, struct rec_er
         return NULL;
     fprintf(text.out, "training\t%.*s\tmbs=1", (int)rec->field[1].len, rec->field[1].ptr);
     while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
-        if (!is_choice(key))
+        if (!is_mix(key))
             fprintf(text.out, "\t%.*s=%.*s", (int)key.len, key.ptr, (int)value.len,
                     value.ptr);
     fputc('\n', text.out);
@@ -85,7 +86,7 @@ read_choice(const struct rec_reader *reader, const struct rec *rec,
 
 static bool
 read_rules(struct parallel_plan *plan, const struct rec_reader *reader,
-           const struct rec *rec, struct rec_error *err)
+           const struct rec *rec, uint64_t *etp, struct rec_error *err)
 {
     uint64_t value = 0;
     for (int i = 0; i < PARALLEL_CHOICES; i++) {
@@ -104,7 +105,8 @@ read_rules(struct parallel_plan *plan, const struct rec_reader *reader,
     if (!rec_key_count(reader, rec, "gpus", &value, err))
         return false;
     plan->search.devices = value <= INT32_MAX ? (uint32_t)value : 0;
-    return true;
+    return rec_key_count(reader, rec, "etp", etp, err) &&
+           (*etp <= INT32_MAX || rec_reader_fail(reader, err, "etp is too large"));
 }
 
 bool
@@ -116,13 +118,14 @@ parallel_plan_read(struct parallel_plan *plan, const struct parallel_tables *tab
     struct parallel_question *q;
     struct rec_str text;
     struct rec one;
+    uint64_t etp = 0;
     char *line;
     bool ok;
     *plan = (struct parallel_plan){.room = 0};
     plan->question = q = calloc(1, sizeof *q);
     if (!q)
         return rec_fail_memory(err);
-    if (!rec_check(reader, rec, err) || !read_rules(plan, reader, rec, err) ||
+    if (!rec_check(reader, rec, err) || !read_rules(plan, reader, rec, &etp, err) ||
         !(line = write_bare(reader, rec, err)))
         return false;
     bare = rec_reader_open_text("the training record", rec_str(line), err);
@@ -136,8 +139,7 @@ parallel_plan_read(struct parallel_plan *plan, const struct parallel_tables *tab
     plan->search.machine = &q->machine;
     plan->search.memory = q->machine.memory;
     plan->search.common = q->mix;
-    if (!rec_find_key(rec, "etp", &text))
-        plan->search.common.etp = 0;
+    plan->search.common.etp = (uint32_t)etp;
     if (!rec_find_key(rec, "schedule", &text))
         plan->search.common.schedule = NULL;
     if (!rec_find_key(rec, "overlap", &text) && !q->machine.stack->blocking)
@@ -246,6 +248,8 @@ write_mix(struct rec_writer *writer, const struct parallel_plan *plan,
                  (i != PARALLEL_EP || plan->search.model->t.experts > 0))
             rec_uint_key(writer, key, value);
     }
+    if (plan->search.common.etp > 0)
+        rec_uint_key(writer, "etp", mix->etp);
     write_overlap(writer, mix->overlap);
 }
 
@@ -261,7 +265,7 @@ parallel_plan_write(const struct parallel_plan *plan, const struct rec_reader *r
     rec_begin(writer, "training");
     rec_str_field(writer, rec->field[1]);
     while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
-        if (!parallel_is_answer(key) && !is_choice(key) && !rec_str_is(key, "overlap")) {
+        if (!parallel_is_answer(key) && !is_mix(key) && !rec_str_is(key, "overlap")) {
             rec_put_bytes(writer, "\t", 1);
             rec_put_bytes(writer, key.ptr, key.len);
             rec_put_bytes(writer, "=", 1);

@@ -412,6 +412,12 @@ open_walk(struct walk *w, struct rec_error *err)
         !list_values(w, PARALLEL_EP, experts > 0 ? experts : 1, &w->experts, err) ||
         !list_values(w, PARALLEL_MICRO, s->common.global, &w->micro, err))
         return false;
+    for (size_t i = 0; i < s->rules; i++)
+        if (s->rule[i].choice == PARALLEL_DP && !s->rule[i].forbid &&
+            s->rule[i].least == s->rule[i].most &&
+            (s->rule[i].least == 0 || s->devices % s->rule[i].least != 0))
+            refuse(w, 9, "dp=%u does not divide %u devices", s->rule[i].least,
+                   s->devices);
     n = w->experts.n * w->micro.n * 8;
     size = closed_layers_size(&w->closed);
     w->layers = calloc(n + 1, sizeof *w->layers);
