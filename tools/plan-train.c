@@ -1,6 +1,6 @@
 /* plan train [OPTION]... [FILE]... - the best mix of parallelism for so many devices. */
 #include "ggo/plan-train.h"
-#define CLI_UNSHOWN "simulate",
+#define CLI_UNSHOWN "limit",
 #define CLI_PATHS "stacks", "devices", "cluster",
 #include "main.h"
 #include "mix_keys.h"
@@ -21,6 +21,7 @@ struct planning {
     size_t nvary;
     uint64_t top, steps, explain, simulations;
     double price, budget, memory;
+    struct rec_limit limit;
     bool table;
     uint64_t asked;
 };
@@ -44,6 +45,7 @@ read_options(struct planning *p)
         !cli_amount(cli, "budget", args->budget_arg, true, &p->budget) ||
         (args->memory_given &&
          !cli_bytes(cli, "memory", args->memory_arg, true, &p->memory)) ||
+        !cli_limit(cli, args->limit_arg, &p->limit) ||
         !cli_choice(cli, "format", args->format_arg, formats, &format) ||
         (args->gpus_given && !plan_counts(cli, args->gpus_arg, &p->count, &p->ncount)) ||
         (args->vary_given && !plan_varies(cli, args->vary_arg, &p->vary, &p->nvary)))
@@ -289,6 +291,7 @@ answer(struct planning *p, struct parallel_plan *plan, const struct rec_reader *
         s->memory = p->memory;
     s->top = p->top;
     s->simulations = p->simulations;
+    s->limit = p->limit;
     if (p->ncount == 0 && s->devices == 0 && p->tables.net)
         s->devices = net_servers(p->tables.net);
     if (p->ncount == 0 && s->devices == 0)

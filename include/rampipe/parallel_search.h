@@ -83,6 +83,7 @@ struct parallel_search {
     size_t rules;
     size_t top;         /* how many of the best are wanted */
     size_t simulations; /* at most so many mixes are simulated; at least `top` */
+    struct rec_limit limit; /* of mixes */
 };
 
 struct parallel_ranked {

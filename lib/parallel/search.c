@@ -56,6 +56,19 @@ refuse(struct walk *w, int depth, const char *format, ...)
     va_end(args);
 }
 
+static bool
+add_value(const struct walk *w, enum parallel_choice choice, uint32_t value,
+          struct values *values, struct rec_error *err)
+{
+    if (!allowed(w->search, choice, value))
+        return true;
+    if (!rec_grow(&values->value, &values->room, values->n + 1, sizeof *values->value,
+                  err))
+        return false;
+    values->value[values->n++] = value;
+    return true;
+}
+
 /* The values of a choice to try: divisors of `whole`; but each that a rule names alone,
  * so that there is a reason if it does not divide. */
 static bool
@@ -63,23 +76,20 @@ list_values(struct walk *w, enum parallel_choice choice, uint32_t whole,
             struct values *values, struct rec_error *err)
 {
     const struct parallel_search *s = w->search;
-    for (uint32_t i = 1; i <= whole; i++)
-        if (whole % i == 0 && allowed(s, choice, i)) {
-            if (!rec_grow(&values->value, &values->room, values->n + 1,
-                          sizeof *values->value, err))
-                return false;
-            values->value[values->n++] = i;
-        }
+    uint32_t root = (uint32_t)sqrt(whole);
+    for (uint32_t i = 1; i <= root; i++)
+        if (whole % i == 0 && !add_value(w, choice, i, values, err))
+            return false;
+    for (uint32_t i = root; i >= 1; i--)
+        if (whole % i == 0 && whole / i > root &&
+            !add_value(w, choice, whole / i, values, err))
+            return false;
     for (size_t i = 0; i < s->rules; i++) {
-        uint32_t value = s->rule[i].least;
-        if (s->rule[i].choice == choice && !s->rule[i].forbid &&
-            value == s->rule[i].most && value > 0 && whole % value != 0 &&
-            allowed(s, choice, value)) {
-            if (!rec_grow(&values->value, &values->room, values->n + 1,
-                          sizeof *values->value, err))
-                return false;
-            values->value[values->n++] = value;
-        }
+        const struct parallel_rule *rule = &s->rule[i];
+        if (rule->choice == choice && !rule->forbid && rule->least == rule->most &&
+            rule->least > 0 && whole % rule->least != 0 &&
+            !add_value(w, choice, rule->least, values, err))
+            return false;
     }
     if (values->n == 0)
         refuse(w, 1, "the rules leave no %s= that divides %u",
@@ -195,7 +205,8 @@ try_micro(struct walk *w, size_t e, struct rec_error *err)
                    mix->vp, mix->pp, m);
             continue;
         }
-        if (!try_recompute(w, e, b, err))
+        if (!rec_limit(&w->search->limit, (double)w->found->mixes, "mixes", err) ||
+            !try_recompute(w, e, b, err))
             return false;
     }
     return true;
