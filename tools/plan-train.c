@@ -133,9 +133,9 @@ keep_budget(struct planning *p, struct rows *rows)
             rows->row[n++] = rows->row[i];
     }
     rows->n = n;
-    return n > 0 || rec_fail(&p->cli->err, REC_NO,
-                             "no mix is within the budget: the cheapest costs US$ %.5g",
-                             least);
+    return n > 0 ||
+           rec_fail(&p->cli->err, REC_NO,
+                    "no mix is within the budget: the cheapest costs US$ %.5g", least);
 }
 
 /* ---- search ------------------------------------------------------------------ */
@@ -155,10 +155,11 @@ search(struct planning *p, const struct parallel_search *asked, uint32_t devices
              devices, (unsigned long long)found->mixes, (unsigned long long)found->fit,
              found->simulated, cli_now() - started, found->bound);
     if (found->n > 0 && found->bound < found->best[found->n - 1].step.seconds)
-        cli_warn(p->cli,
-                 "of the mixes that fit %zu were simulated, and another may be as fast as "
-                 "%.5g s: --simulate sets how many",
-                 found->simulated, found->bound);
+        cli_warn(
+            p->cli,
+            "of the mixes that fit %zu were simulated, and another may be as fast as "
+            "%.5g s: --simulate sets how many",
+            found->simulated, found->bound);
     return found->n > 0 || plan_fail(&s, found, &p->cli->err);
 }
 
@@ -296,8 +297,7 @@ answer(struct planning *p, struct parallel_plan *plan, const struct rec_reader *
         s->devices = net_servers(p->tables.net);
     if (p->ncount == 0 && s->devices == 0)
         return cli_usage(cli, "give the number of devices: --gpus N, or a --cluster");
-    ok = (!p->args->fix_given ||
-          plan_rules(cli, "fix", p->args->fix_arg, false, plan)) &&
+    ok = (!p->args->fix_given || plan_rules(cli, "fix", p->args->fix_arg, false, plan)) &&
          (!p->args->forbid_given ||
           plan_rules(cli, "forbid", p->args->forbid_arg, true, plan)) &&
          search_all(p, plan, &rows) && (p->nvary == 0 || turn_all(p, plan, &rows)) &&
@@ -346,9 +346,9 @@ run(struct cli *cli, const struct plan_train_args *args)
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&p, &rec);
     ok = ok && status == 0 &&
-         (p.asked > 0 || rec_fail(&cli->err, REC_DATA,
-                                  "no training record came: %spdgen --shapes makes one",
-                                  cli->prefix));
+         (p.asked > 0 ||
+          rec_fail(&cli->err, REC_DATA,
+                   "no training record came: %spdgen --shapes makes one", cli->prefix));
     mix_tables_free(&p.tables);
     free(p.count);
     free(p.vary);

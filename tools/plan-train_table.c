@@ -38,12 +38,14 @@ print_row(struct cli *cli, const struct parallel_search *search,
                mix->vp);
     if (search->model->t.experts > 0)
         rec_printf(w, " %3u", mix->ep);
-    rec_printf(w, " %5u %4u %3u %5u %-12s %9.4g %9.4g %5.1f %6.1f  %-9s", mix->dp,
-               mix->zero, mix->micro, parallel_microbatches(mix),
-               again_words[mix->recompute], step->seconds,
-               parallel_tokens_rate(search, &row->ranked),
-               100 * parallel_utilisation(search, &row->ranked),
-               parallel_memory_sum(&step->memory) / 1e9, parallel_bound(step));
+    rec_printf(
+        w, " %5u %4u %3u %5u %-12s %9.4g %9.4g %5.1f %6.1f  %*s", mix->dp, mix->zero,
+        mix->micro, parallel_microbatches(mix), again_words[mix->recompute],
+        step->seconds, parallel_tokens_rate(search, &row->ranked),
+        100 * parallel_utilisation(search, &row->ranked),
+        parallel_memory_sum(&step->memory) / 1e9,
+        row->planned.cost >= 0 || row->planned.frontier || row->planned.vary ? -9 : 0,
+        parallel_bound(step));
     if (row->planned.cost >= 0)
         rec_printf(w, " %9.4g", row->planned.cost);
     if (row->planned.frontier)
@@ -69,15 +71,15 @@ plan_print(struct cli *cli, const struct parallel_plan *plan, const struct plan_
                "vp");
     if (search->model->t.experts > 0)
         rec_printf(cli->writer, " %3s", "ep");
-    rec_printf(cli->writer, " %5s %4s %3s %5s %-12s %9s %9s %5s %6s  %-9s", "dp", "zero",
+    rec_printf(cli->writer, " %5s %4s %3s %5s %-12s %9s %9s %5s %6s  %s", "dp", "zero",
                "mbs", "m", "recompute", "step, s", "tokens/s", "MFU,%", "mem,GB",
                "bound by");
     if (row[0].planned.cost >= 0)
-        rec_printf(cli->writer, " %9s", "US$");
+        rec_printf(cli->writer, " %10s", "US$");
     if (row[0].planned.frontier)
         rec_printf(cli->writer, "  frontier");
     if (row[0].planned.vary)
-        rec_printf(cli->writer, "  machine");
+        rec_printf(cli->writer, "   machine");
     rec_printf(cli->writer, "\n");
     for (size_t i = 0; i < n; i++)
         print_row(cli, search, &row[i], i + 1);

@@ -28,8 +28,9 @@ format_lack(const struct parallel_search *search, const struct parallel_found *f
     plan_format_mix(&found->least.mix, mix);
     if (parallel_step(search->model, &found->least.mix, search->machine, &step, &err))
         format_memory(&step.memory, memory);
-    snprintf(text, 500, "a device may need %.4g GB; the mix that needs least, %s, needs "
-                        "%.4g GB (%s)",
+    snprintf(text, 500,
+             "a device may need %.4g GB; the mix that needs least, %s, needs "
+             "%.4g GB (%s)",
              search->memory / 1e9, mix, found->least.closed.memory / 1e9, memory);
 }
 
@@ -40,8 +41,7 @@ plan_fail(const struct parallel_search *search, const struct parallel_found *fou
     char text[500];
     if (found->mixes == 0)
         return rec_fail(err, REC_NO, "no mix of %u device%s: %s", search->devices,
-                        search->devices == 1 ? "" : "s",
-                        found->reason);
+                        search->devices == 1 ? "" : "s", found->reason);
     format_lack(search, found, text);
     return rec_fail(err, REC_NO, "no mix of %u device%s fits: %s", search->devices,
                     search->devices == 1 ? "" : "s", text);
@@ -142,7 +142,8 @@ plan_neighbours(struct cli *cli, const struct parallel_search *search,
 {
     for (int i = 0; i < PARALLEL_CHOICES; i++) {
         struct parallel_search other = *search;
-        struct parallel_rule *rule = calloc(search->rules + PARALLEL_CHOICES, sizeof *rule);
+        struct parallel_rule *rule =
+            calloc(search->rules + PARALLEL_CHOICES, sizeof *rule);
         uint32_t value = parallel_chosen(&row->mix, (enum parallel_choice)i);
         bool ok;
         if (!rule)
@@ -162,8 +163,8 @@ plan_neighbours(struct cli *cli, const struct parallel_search *search,
                 rule[other.rules++] =
                     (struct parallel_rule){(enum parallel_choice)i, value, value, true};
             else if (j != PARALLEL_DP && j != PARALLEL_SEQUENCE && j != PARALLEL_ENDS)
-                rule[other.rules++] = (struct parallel_rule){(enum parallel_choice)j,
-                                                             same, same, false};
+                rule[other.rules++] =
+                    (struct parallel_rule){(enum parallel_choice)j, same, same, false};
         }
         rec_printf(cli->writer, "another %s alone: ", parallel_choice_keys[i]);
         ok = compare_best(cli, &other, row, "this row");

@@ -81,8 +81,8 @@ struct parallel_search {
     double memory; /* bytes that a device may need */
     const struct parallel_rule *rule;
     size_t rules;
-    size_t top;         /* how many of the best are wanted */
-    size_t simulations; /* at most so many mixes are simulated; at least `top` */
+    size_t top;             /* how many of the best are wanted */
+    size_t simulations;     /* at most so many mixes are simulated; at least `top` */
     struct rec_limit limit; /* of mixes */
 };
 
@@ -98,11 +98,11 @@ struct parallel_found {
     size_t n;
     uint64_t mixes, fit; /* that there are; that fit by the closed form */
     size_t simulated;
-    double bound;              /* no mix that was not simulated is faster than this;
+    double bound;                 /* no mix that was not simulated is faster than this;
                                   INFINITY: there is none */
     struct parallel_ranked least; /* of all mixes the one that needs least memory, if
                                      there are any; without a step */
-    char reason[240];          /* why there is no mix at all */
+    char reason[240];             /* why there is no mix at all */
 };
 
 /**

@@ -161,7 +161,7 @@ struct parallel_machine {
     const struct collective_table *table; /* measured times inside nodes; NULL: none */
     const char *system;                   /* in that table */
     double widened; /* links inside are so much faster than measured; 0: they are not */
-    struct parallel_looked *looked;       /* what was looked up there; NULL: not kept */
+    struct parallel_looked *looked; /* what was looked up there; NULL: not kept */
 };
 
 /* ---- the step ---------------------------------------------------------------- */

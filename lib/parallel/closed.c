@@ -14,9 +14,9 @@ closed_open(struct closed *c, const struct parallel_model *model,
 {
     /* a virtual stage has a layer at least, or an end */
     size_t layers = model->t.layers, stages = layers + 2;
-    double **const of_stages[] = {&c->pass[0],     &c->pass[1],   &c->kept,
-                                  &c->before[0],   &c->before[1], &c->last,
-                                  &c->own[0],      &c->own[1],    &c->activations};
+    double **const of_stages[] = {&c->pass[0],   &c->pass[1],   &c->kept,
+                                  &c->before[0], &c->before[1], &c->last,
+                                  &c->own[0],    &c->own[1],    &c->activations};
     bool ok;
     *c = (struct closed){.model = model, .machine = machine, .kinds = model->nkinds};
     c->gpipe = parallel_schedule_find("gpipe");
@@ -28,7 +28,8 @@ closed_open(struct closed *c, const struct parallel_model *model,
     c->signature = calloc(stages, sizeof *c->signature);
     for (int i = 0; i < 2; i++)
         c->wait[i] = calloc(2 * stages, sizeof *c->wait[i]);
-    ok = c->wait[0] && c->wait[1] && c->prefix && c->params && c->count && c->holding && c->signature;
+    ok = c->wait[0] && c->wait[1] && c->prefix && c->params && c->count && c->holding &&
+         c->signature;
     for (size_t i = 0; i < sizeof of_stages / sizeof *of_stages; i++)
         ok = (*of_stages[i] = calloc(stages + 1, sizeof(double))) != NULL && ok;
     if (!ok)
@@ -43,9 +44,9 @@ closed_open(struct closed *c, const struct parallel_model *model,
 void
 closed_free(struct closed *c)
 {
-    double *const owned[] = {c->pass[0],   c->pass[1], c->kept,   c->before[0],
-                             c->before[1], c->last,    c->own[0], c->own[1],
-                             c->activations};
+    double *const owned[] = {c->pass[0],   c->pass[1],   c->kept,
+                             c->before[0], c->before[1], c->last,
+                             c->own[0],    c->own[1],    c->activations};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(c->wait[0]);
@@ -155,10 +156,9 @@ find_held(struct closed *c, const struct closed_held *wanted, uint32_t *index,
           struct rec_error *err)
 {
     size_t i = 0;
-    while (i < c->nheld && (c->held[i].dense != wanted->dense ||
-                            c->held[i].experts != wanted->experts ||
-                            c->held[i].tensors != wanted->tensors ||
-                            c->held[i].head != wanted->head))
+    while (i < c->nheld &&
+           (c->held[i].dense != wanted->dense || c->held[i].experts != wanted->experts ||
+            c->held[i].tensors != wanted->tensors || c->held[i].head != wanted->head))
         i++;
     if (i == c->nheld) {
         if (!rec_grow(&c->held, &c->room_held, c->nheld + 1, sizeof *c->held, err))
@@ -264,9 +264,8 @@ parallel_closed_step(const struct parallel_model *model, const struct parallel_m
                      const struct parallel_machine *machine,
                      struct parallel_closed *answer, struct rec_error *err)
 {
-    const struct parallel_pipe pipe = {.stages = mix->pp,
-                                       .chunks = mix->vp,
-                                       .microbatches = parallel_microbatches(mix)};
+    const struct parallel_pipe pipe = {
+        .stages = mix->pp, .chunks = mix->vp, .microbatches = parallel_microbatches(mix)};
     struct closed c;
     struct closed_layers layers;
     double *numbers = NULL;

@@ -17,7 +17,7 @@ struct closed_layers {
     bool made;
     double *forward, *backward; /* seconds of a pass; all borrowed */
     double *kept;               /* bytes of a microbatch */
-    double *working; /* of a device, by signature. NAN: not asked for yet */
+    double *working;            /* of a device, by signature. NAN: not asked for yet */
 };
 
 /* What a device holds for good, and what follows from it. */
@@ -48,8 +48,9 @@ struct closed {
     /* Of the split. */
     uint32_t pp, vp;
     uint32_t *count;   /* owned: [virtual stage][kind] */
-    uint32_t *holding;   /* owned: of each device, which of `held` */
-    uint32_t *signature; /* owned: of each device: 1 an embedding, 2 a head, 4 << k a layer
+    uint32_t *holding; /* owned: of each device, which of `held` */
+    uint32_t
+        *signature; /* owned: of each device: 1 an embedding, 2 a head, 4 << k a layer
                             of kind k */
     struct closed_held *held;
     size_t nheld, room_held;
@@ -59,7 +60,7 @@ struct closed {
                                bytes of a microbatch */
     double *before[2];      /* owned: seconds from the first stage to this one */
     struct closed_wait *wait[2]; /* owned: of a device, at the start and at the end */
-    double *last;        /* owned: of each device: when its last pass ends */
+    double *last;                /* owned: of each device: when its last pass ends */
     double *own[2];      /* owned: of each device: passes of a microbatch, forward and
                             backward, without messages */
     double *activations; /* owned: of each device; NAN: not asked for yet */

@@ -159,7 +159,8 @@ run_alternating(const struct pipe *pipe, struct closed_wait *const wait[2], doub
         wait_first(&reversed, r, backward, wait[1]);
         /* the end is that of stage 0; this device's comes before */
         last[r] = wait_both(wait[0], wait[1], pipe->v, 2 * pipe->m * pipe->v) +
-                  (double)pipe->m * all + wait_again(pipe, r, forward, backward) - pipe->before[1][r];
+                  (double)pipe->m * all + wait_again(pipe, r, forward, backward) -
+                  pipe->before[1][r];
         if (r + 1 < p)
             last[r] = fmax(last[r], last[r + 1] + pipe->message + pipe->pass[1][r]);
     }

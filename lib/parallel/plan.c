@@ -95,10 +95,10 @@ read_rules(struct parallel_plan *plan, const struct rec_reader *reader,
         if (!rec_find_key(rec, parallel_choice_keys[i], &text))
             continue;
         if (!read_choice(reader, rec, choice, text, &value, err) ||
-            !parallel_plan_rule(plan,
-                                &(struct parallel_rule){choice, (uint32_t)value,
-                                                        (uint32_t)value, false},
-                                err))
+            !parallel_plan_rule(
+                plan,
+                &(struct parallel_rule){choice, (uint32_t)value, (uint32_t)value, false},
+                err))
             return false;
     }
     value = 0;

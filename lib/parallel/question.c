@@ -471,8 +471,8 @@ make_machine(struct field *f, const struct parallel_tables *tables,
 bool
 parallel_is_answer(struct rec_str key)
 {
-    static const char *const keys[] = {"seconds", "memory", "why",   "error",    "how",
-                                       "law",     "closed", "rate",  "mfu",      "bound",
+    static const char *const keys[] = {"seconds", "memory", "why",    "error",    "how",
+                                       "law",     "closed", "rate",   "mfu",      "bound",
                                        "cost",    "vary",   "factor", "frontier", "kept"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (rec_str_is(key, keys[i]))

@@ -170,8 +170,7 @@ try_recompute(struct walk *w, size_t e, size_t b, struct rec_error *err)
     bool any = false;
     for (unsigned again = PARALLEL_KEEP_ALL; again <= PARALLEL_FULL; again++) {
         bool wanted = asked(s, PARALLEL_RECOMPUTE);
-        if (!allowed(s, PARALLEL_RECOMPUTE, again) ||
-            (!wanted && again == PARALLEL_HALF))
+        if (!allowed(s, PARALLEL_RECOMPUTE, again) || (!wanted && again == PARALLEL_HALF))
             continue;
         if (again == PARALLEL_SELECTIVE && !s->model->style.unfused && !wanted)
             continue; /* there are no scores to compute again */
@@ -193,8 +192,8 @@ try_micro(struct walk *w, size_t e, struct rec_error *err)
         uint32_t each = mix->global / mix->dp, m;
         mix->micro = w->micro.value[b];
         if (each % mix->micro != 0) {
-            refuse(w, 5, "mbs=%u does not divide the %u samples of a replica",
-                   mix->micro, each);
+            refuse(w, 5, "mbs=%u does not divide the %u samples of a replica", mix->micro,
+                   each);
             continue;
         }
         m = each / mix->micro;
@@ -328,8 +327,9 @@ try_stages(struct walk *w, struct rec_error *err)
             continue;
         }
         if (mix->global % mix->dp != 0) {
-            refuse(w, 1, "tp=%u x cp=%u x pp=%u leave dp=%u, which does not divide the %u "
-                         "samples of a step",
+            refuse(w, 1,
+                   "tp=%u x cp=%u x pp=%u leave dp=%u, which does not divide the %u "
+                   "samples of a step",
                    mix->tp, mix->cp, mix->pp, mix->dp, mix->global);
             continue;
         }
@@ -391,9 +391,9 @@ try_tensor(struct walk *w, struct rec_error *err)
             refuse(w, 1, "the rules leave no sp=");
             continue;
         }
-        mix->etp = s->common.etp > 0                            ? s->common.etp
+        mix->etp = s->common.etp > 0                           ? s->common.etp
                    : mix->sequence || s->model->t.experts == 0 ? 1
-                                                                : t;
+                                                               : t;
         if (t % mix->etp != 0) {
             refuse(w, 1, "etp=%u does not divide tp=%u", mix->etp, t);
             continue;

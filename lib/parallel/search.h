@@ -27,7 +27,8 @@ bool pool_refuses(struct pool *pool, double seconds);
 struct walk {
     const struct parallel_search *search;
     struct parallel_found *found;
-    struct parallel_machine machine; /* that of the search, which keeps what it looks up */
+    struct parallel_machine
+        machine; /* that of the search, which keeps what it looks up */
     struct closed closed;
     struct parallel_mix mix; /* what has been chosen so far */
     struct values tensor, context, stages, experts, micro;

@@ -128,7 +128,7 @@ simulate(struct walk *w, const struct pool_entry *entry, struct rec_error *err)
         return err->code == REC_DATA; /* it is no mix after all */
     if (parallel_memory_sum(&ranked.step.memory) > s->memory)
         return true;
-    for (size_t i = found->n++; ; i--) { /* found->best has room for one more */
+    for (size_t i = found->n++;; i--) { /* found->best has room for one more */
         if (i == 0 || compare_ranked(&found->best[i - 1], &ranked) <= 0) {
             found->best[i] = ranked;
             break;
@@ -153,14 +153,14 @@ search_simulate(struct walk *w, struct rec_error *err)
     if (pool->n > 0)
         qsort(pool->entry, pool->n, sizeof *pool->entry, compare_entries);
     for (; i < pool->n; i++) {
-        bool enough = found->n == s->top &&
-                      found->best[s->top - 1].step.seconds <= pool->entry[i].closed.seconds;
+        bool enough = found->n == s->top && found->best[s->top - 1].step.seconds <=
+                                                pool->entry[i].closed.seconds;
         if (enough)
             break;
         if (!simulate(w, &pool->entry[i], err))
             return false;
     }
-    found->bound = i < pool->n ? pool->entry[i].closed.seconds
+    found->bound = i < pool->n  ? pool->entry[i].closed.seconds
                    : pool->full ? pool->left
                                 : INFINITY;
     return true;

@@ -69,9 +69,8 @@ look_up(const struct parallel_machine *machine, const char *kind, double n, doub
                                  .version = "",
                                  .ranks = (uint64_t)n,
                                  .nodes = 1,
-                                 .size = machine->widened > 0
-                                             ? bytes / machine->widened
-                                             : bytes};
+                                 .size = machine->widened > 0 ? bytes / machine->widened
+                                                              : bytes};
     struct collective_answer answer;
     struct rec_error err;
     if (machine->table && collective_seconds(machine->table, &ask, &answer, &err))
@@ -88,8 +87,7 @@ inside(const struct parallel_machine *machine, const char *kind, double n, doubl
     if (!machine->looked)
         return look_up(machine, kind, n, bytes);
     memcpy(&hash, &bytes, sizeof hash);
-    hash = (hash ^ (uint64_t)n << 5 ^ (uint64_t)strlen(kind)) *
-           0x9e3779b97f4a7c15U;
+    hash = (hash ^ (uint64_t)n << 5 ^ (uint64_t)strlen(kind)) * 0x9e3779b97f4a7c15U;
     at = &machine->looked[hash >> 52]; /* of PARALLEL_LOOKED, 2^12 */
     if (at->kind != kind || at->ranks != n || at->bytes != bytes)
         *at = (struct parallel_looked){kind, n, bytes, look_up(machine, kind, n, bytes)};

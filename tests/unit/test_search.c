@@ -113,8 +113,9 @@ compare_one(struct distances *d)
     mix.ends = rand() % 2 && (layers + 2) % (p * v) == 0;
     mix.ep = experts > 0 && mix.dp > 1 ? 2 : 1;
     mix.global = mix.micro * m * mix.dp;
-    mix.schedule =
-        parallel_schedule_find(v > 1 ? "interleaved" : rand() % 4 ? "1f1b" : "gpipe");
+    mix.schedule = parallel_schedule_find(v > 1        ? "interleaved"
+                                          : rand() % 4 ? "1f1b"
+                                                       : "gpipe");
     if (mix.ends || p * v <= layers) {
         assert_true(parallel_step(&model, &mix, &machine, &step, &err));
         assert_true(parallel_closed_step(&model, &mix, &machine, &closed, &err));
@@ -334,9 +335,10 @@ test_rules(void **state)
                                       .memory = 8e10,
                                       .top = 20,
                                       .simulations = 50};
-#define RULES(...)                            \
-    (const struct parallel_rule[]){__VA_ARGS__}, \
-        sizeof((const struct parallel_rule[]){__VA_ARGS__}) / sizeof(struct parallel_rule)
+#define RULES(...)                                            \
+    (const struct parallel_rule[]){__VA_ARGS__},              \
+        sizeof((const struct parallel_rule[]){__VA_ARGS__}) / \
+            sizeof(struct parallel_rule)
     (void)state;
     ask(&s, RULES({PARALLEL_TP, 2, 4, false}, {PARALLEL_ZERO, 3, 3, true}), "");
     ask(&s, RULES({PARALLEL_TP, 2, 8, false}, {PARALLEL_TP, 8, 8, false}), "");
@@ -346,7 +348,8 @@ test_rules(void **state)
     ask(&s, RULES({PARALLEL_TP, 16, 16, false}), "tp=16 does not divide the 8 heads");
     ask(&s, RULES({PARALLEL_CP, 3, 3, false}),
         "cp=3 does not divide the 1024 tokens of a sample");
-    ask(&s, RULES({PARALLEL_PP, 16, 16, false}), "pp=16 are more stages than the 6 layers");
+    ask(&s, RULES({PARALLEL_PP, 16, 16, false}),
+        "pp=16 are more stages than the 6 layers");
     ask(&s, RULES({PARALLEL_DP, 3, 3, false}),
         "tp=1 x cp=1 x pp=1 leave dp=16, which the rules rule out");
     ask(&s, RULES({PARALLEL_DP, 16, 16, false}),
@@ -355,7 +358,9 @@ test_rules(void **state)
     ask(&s, RULES({PARALLEL_PP, 4, 4, false}, {PARALLEL_VP, 3, 3, false}),
         "no vp= that the rules and the schedule allow suits pp=4 and the 6 layers: it is 1 "
         "to 2");
-    ask(&s, RULES({PARALLEL_PP, 4, 4, false}, {PARALLEL_VP, 2, 2, false}, {PARALLEL_ENDS, 0, 0, false}),
+    ask(&s,
+        RULES({PARALLEL_PP, 4, 4, false}, {PARALLEL_VP, 2, 2, false},
+              {PARALLEL_ENDS, 0, 0, false}),
         "pp=4 x vp=2 are more than the 6 layers");
     ask(&s, RULES({PARALLEL_MICRO, 3, 3, false}),
         "mbs=3 does not divide the 1 samples of a replica");
@@ -400,7 +405,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_closed), cmocka_unit_test(test_equal),
-        cmocka_unit_test(test_brute),  cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_brute), cmocka_unit_test(test_rules),
         cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
