@@ -173,7 +173,7 @@ $(BUILD)/libexec/rampipe/%: $$(call whole,$$(call tool_of,$$*)) $(LIB)
 # pages use these names, so they are made in a folder of the prefix.
 PROGRAM_PREFIX ?=
 # Scripts that are installed like tools.
-PLOTS := plot-training plot-latency plot-network report fit-collectives predict-collectives fit-steps predict-steps predict-kernels
+PLOTS := plot-training plot-latency plot-network plot-plan report fit-collectives predict-collectives fit-steps predict-steps predict-kernels
 PAGES := $(GGO:%=%.1) $(PLOTS:%=%.1) rampipe.5
 PAGE_DIR := $(BUILD)/man$(PROGRAM_PREFIX:%=/%)
 man: $(PAGES:%=$(BUILD)/man/%) $(BUILD)/man/rampipe.1

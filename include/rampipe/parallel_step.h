@@ -186,6 +186,8 @@ struct parallel_machine {
     const struct parallel_stack *stack;
     const struct collective_table *table; /* measured times inside nodes; NULL: none */
     const char *system;                   /* in that table */
+    double widened; /* links inside are so much faster than measured; 0: they are not */
+    struct parallel_looked *looked; /* what was looked up there; NULL: not kept */
 };
 
 /* ---- the step ---------------------------------------------------------------- */

@@ -515,6 +515,17 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("of_working", AMOUNT, "likewise: a layer that runs again, scores of words")
     REC_KEY("days", AMOUNT, "of training with the tokens of steptime --tokens")
     REC_KEY("dollars", AMOUNT, "the same, at the price of steptime --price")
+    REC_KEY("closed", AMOUNT, "plan-train(1): seconds by the closed form")
+    REC_KEY("bound", TEXT, "likewise: what takes the largest share of the time")
+    REC_KEY("cost", AMOUNT, "likewise: US$ of the steps")
+    REC_KEY("frontier", TEXT,
+          "likewise: gpus (no fewer devices are as fast), cost (nothing cheaper is as "
+          "fast), with a comma between, or none")
+    REC_KEY("vary", TEXT, "likewise: what was changed of the machine")
+    REC_KEY("factor", AMOUNT, "likewise: by how much it was multiplied")
+    REC_KEY("kept", AMOUNT,
+          "likewise: seconds of the mix that is best for the unchanged machine; without "
+          "it that mix does not fit")
     REC_KEY("measured", AMOUNT, "seconds that were measured, in traces/measured-steps.rec")
     REC_KEY("source", TEXT, "where they are from"))
 

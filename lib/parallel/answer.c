@@ -5,15 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool
-is_answer(struct rec_str key)
+bool
+parallel_is_answer(struct rec_str key)
 {
     static const char *const keys[] = {
         "seconds",      "memory",         "why",        "error",      "how",
         "law",          "samples_s",      "tokens_s",   "mfu",        "mfu_causal",
         "hfu",          "hfu_causal",     "bubble",     "exposed_tp", "exposed_pp",
         "exposed_dp",   "exposed_cp",     "exposed_ep", "of_weights", "of_gradients",
-        "of_optimizer", "of_activations", "of_working", "days",       "dollars"};
+        "of_optimizer", "of_activations", "of_working", "days",       "dollars",
+        "closed",       "bound",          "cost",       "vary",       "factor",
+        "frontier",     "kept"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (rec_str_is(key, keys[i]))
             return true;
@@ -31,40 +33,13 @@ write_question(const struct rec_reader *reader, const struct rec *rec,
     rec_begin(writer, "training");
     rec_str_field(writer, rec->field[1]);
     while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
-        if (!is_answer(key)) {
+        if (!parallel_is_answer(key)) {
             rec_put_bytes(writer, "\t", 1);
             rec_put_bytes(writer, key.ptr, key.len);
             rec_put_bytes(writer, "=", 1);
             rec_put_bytes(writer, value.ptr, value.len);
         }
     return status == 0;
-}
-
-enum { PARTS = 13 };
-struct part {
-    const char *name;
-    double seconds;
-};
-
-/* All of the time of a device. */
-static void
-parts_of(const struct parallel_step *step, struct part part[PARTS])
-{
-    const struct parallel_parts *p = &step->parts;
-    const struct part all[PARTS] = {{"products", p->products},
-                                    {"attention", p->attention},
-                                    {"memory", p->moves},
-                                    {"host", p->host},
-                                    {"tensor", p->tensor},
-                                    {"context", p->context},
-                                    {"expert", p->expert},
-                                    {"shards", p->shards},
-                                    {"messages", step->transfer},
-                                    {"idle", step->idle},
-                                    {"gradients", step->once.gradients},
-                                    {"gather", step->once.weights},
-                                    {"optimizer", step->once.optimizer}};
-    memcpy(part, all, sizeof all);
 }
 
 static void
@@ -148,21 +123,21 @@ write_figures(struct rec_writer *writer, const struct parallel_question *q,
         rec_num_key(writer, "dollars", days * 24 * ranks * count->price);
 }
 
-static void
-write_answer(struct rec_writer *writer, const struct parallel_question *q,
-             const struct parallel_step *step, const struct parallel_count *count)
+void
+parallel_answer_keys(struct rec_writer *writer, const struct parallel_question *q,
+                     const struct parallel_step *step)
 {
     const struct parallel_stack *stack = q->machine.stack;
     double error = q->like ? stack->like : stack->error;
-    struct part part[PARTS];
+    bool little = parallel_memory_sum(&step->memory) > q->machine.memory;
+    struct parallel_share part[PARALLEL_SHARES];
     char why[400] = "", law[300], fits[120] = "";
-    parts_of(step, part);
-    for (size_t i = 0; i < PARTS; i++)
+    parallel_shares(step, part);
+    for (size_t i = 0; i < PARALLEL_SHARES; i++)
         if (part[i].seconds >= 0.0005 * step->seconds)
             snprintf(why + strlen(why), sizeof why - strlen(why), "%s%s %.1f",
                      why[0] ? ", " : "", part[i].name,
                      100 * part[i].seconds / step->seconds);
-    bool little = parallel_memory_sum(&step->memory) > q->machine.memory;
     if (little)
         what_fits(q, fits, sizeof fits);
     snprintf(law, sizeof law, "stack %s%s%s%s", stack->name,
@@ -177,7 +152,6 @@ write_answer(struct rec_writer *writer, const struct parallel_question *q,
     rec_text_key(writer, "law", law);
     if (error >= 0)
         rec_num_key(writer, "error", error);
-    write_figures(writer, q, step, count);
 }
 
 /* A device of the pipeline. Its parts are all of the step. */
@@ -185,13 +159,13 @@ static void
 write_spent(struct rec_writer *writer, struct rec_str id, uint32_t device,
             const struct parallel_step *step)
 {
-    struct part part[PARTS];
-    parts_of(step, part);
+    struct parallel_share part[PARALLEL_SHARES];
+    parallel_shares(step, part);
     rec_begin(writer, "spent");
     rec_str_field(writer, id);
     rec_uint_field(writer, device);
     rec_num_field(writer, step->seconds);
-    for (size_t i = 0; i < PARTS; i++)
+    for (size_t i = 0; i < PARALLEL_SHARES; i++)
         rec_num_key(writer, part[i].name, part[i].seconds);
     write_memory(writer, &step->memory);
     rec_end(writer);
@@ -220,9 +194,10 @@ parallel_answer_record(const struct parallel_tables *tables,
     ok = found || err->code == REC_NO;
     if (ok && write_question(reader, rec, writer, err)) {
         count->asked++;
-        if (found)
-            write_answer(writer, &q, &step, count);
-        else {
+        if (found) {
+            parallel_answer_keys(writer, &q, &step);
+            write_figures(writer, &q, &step, count);
+        } else {
             count->refused++;
             rec_text_key(writer, "how", "none");
             rec_text_key(writer, "law", err->text);

@@ -2,7 +2,7 @@
 #ifndef RAMPIPE_PARALLEL_PRIVATE_H
 #define RAMPIPE_PARALLEL_PRIVATE_H
 
-#include "rampipe/parallel_step.h"
+#include "rampipe/parallel_search.h"
 
 /* The text of traces/stacks.rec (stack.c). */
 extern const char parallel_shipped[];
@@ -166,6 +166,11 @@ uint64_t parallel_rank(const struct parallel_mix *mix, uint32_t device, uint32_t
  * Returns how many. */
 uint32_t parallel_members(const struct parallel_mix *mix, enum parallel_group group,
                           uint32_t column, uint32_t *member);
+/* True if the answer of a training record has this key. */
+bool parallel_is_answer(struct rec_str key);
+/* Writes the keys of an answer. */
+void parallel_answer_keys(struct rec_writer *writer, const struct parallel_question *q,
+                          const struct parallel_step *step);
 
 /* ---- kernels (kernels.c) --------------------------------------------------- */
 
@@ -214,8 +219,39 @@ double parallel_exchange(const struct parallel_mix *mix,
 double parallel_dispatch(const struct parallel_mix *mix,
                          const struct parallel_machine *machine, double bytes,
                          double experts);
+/* Times that were looked up in the table of a machine: a slot for each hash, of which the
+ * last one stays. `kind` is compared as a pointer. */
+enum { PARALLEL_LOOKED = 4096 };
+struct parallel_looked {
+    const char *kind;
+    double ranks, bytes, seconds;
+};
+
 /* Seconds of a message from a stage to the next. */
 double parallel_message(const struct parallel_mix *mix,
                         const struct parallel_machine *machine, double bytes);
+
+/* ---- parts of a step (step.c), of which the closed form is made ------------------ */
+
+/* The passes of a layer of this kind, or of the embedding or the head of the model; added
+ * to nothing. */
+void parallel_kind_passes(const struct parallel_model *model,
+                          const struct parallel_mix *mix,
+                          const struct parallel_machine *machine,
+                          const struct parallel_kind *kind,
+                          struct parallel_passes *passes);
+/* `message` of struct parallel_times. */
+double parallel_message_shown(const struct parallel_model *model,
+                              const struct parallel_mix *mix,
+                              const struct parallel_machine *machine);
+/* What a device that holds so many parameters on a rank does once, nothing hidden. */
+void parallel_once_alone(const struct parallel_model *model,
+                         const struct parallel_mix *mix,
+                         const struct parallel_machine *machine, double dense,
+                         double experts, double tensors, struct parallel_once *once);
+/* Hides exchanges behind the passes of a microbatch, as far as the mix overlaps them. */
+void parallel_once_hide(const struct parallel_mix *mix,
+                        const struct parallel_machine *machine, double forward,
+                        double backward, struct parallel_once *once);
 
 #endif

@@ -294,6 +294,25 @@ time_message(const struct question *q, struct parallel_times *times)
         shown(q, PARALLEL_OVERLAP_PP, parallel_message(q->mix, q->machine, bytes));
 }
 
+void
+parallel_kind_passes(const struct parallel_model *model, const struct parallel_mix *mix,
+                     const struct parallel_machine *machine,
+                     const struct parallel_kind *kind, struct parallel_passes *passes)
+{
+    struct question q = {model, mix, machine};
+    time_layer(&q, kind, passes);
+}
+
+double
+parallel_message_shown(const struct parallel_model *model, const struct parallel_mix *mix,
+                       const struct parallel_machine *machine)
+{
+    struct question q = {model, mix, machine};
+    struct parallel_times times = {0};
+    time_message(&q, &times);
+    return times.message;
+}
+
 /* ---- replicas -------------------------------------------------------------------- */
 
 /* Passes of how many microbatches an exchange of gradients can run beside. Without
@@ -306,53 +325,80 @@ beside(const struct parallel_mix *mix)
     return v > 1 ? 1 / v + (v - 1) / v * fmin(mix->pp, m) : 1;
 }
 
+/* The parameters that device r trains, on one rank. Returns how many ops have some. */
+static double
+hold(const struct question *q, uint32_t r, double *dense, double *experts)
+{
+    const struct parallel_mix *mix = q->mix;
+    double tensors = 0;
+    *dense = *experts = 0;
+    for (uint32_t i = 0; i < mix->vp; i++) {
+        struct parallel_chunk chunk = parallel_chunk_of(
+            mix, q->model, parallel_stage(mix->schedule, mix->pp, r, i));
+        for (uint32_t j = 0; j < chunk.layers; j++)
+            tensors += parallel_trained(&q->model->kind[q->model->of[chunk.first + j]], mix,
+                                     q->model, dense, experts);
+        if (chunk.embedding)
+            tensors += parallel_trained(&q->model->embedding, mix, q->model, dense, experts);
+        if (chunk.head)
+            tensors += parallel_trained(&q->model->head, mix, q->model, dense, experts);
+    }
+    return tensors;
+}
+
+void
+parallel_once_alone(const struct parallel_model *model, const struct parallel_mix *mix,
+                    const struct parallel_machine *machine, double dense, double experts,
+                    double tensors, struct parallel_once *once)
+{
+    struct question q = {model, mix, machine};
+    double replicas = (double)mix->dp * mix->cp, held;
+    double shards = mix->shard > 0 ? mix->shard : replicas;
+    double spread = fmin(shards, replicas * mix->tp / ((double)mix->ep * mix->etp));
+    *once = (struct parallel_once){0};
+    held = mix->zero >= 1 ? dense / shards + experts / spread : dense + experts;
+    once->optimizer = host_once + fmax(parallel_move(machine, held * (ADAM_MOVED + CLIP)),
+                                       tensors * machine->stack->host);
+    /* gradients are cleared, and weights are cast for all microbatches of the step */
+    if (mix->zero < 3)
+        once->optimizer +=
+            parallel_move(machine, (dense + experts) *
+                                       (CLEAR + parallel_weight_cast(mix, machine)));
+    if (mix->zero < 3)
+        once->gradients = exchange_both(&q, PARALLEL_SHARDS,
+                                        mix->zero >= 1 ? "reduce-scatter" : "all-reduce",
+                                        dense, experts, machine->stack->gradient);
+    once->gradients += exchange_both(&q, PARALLEL_BETWEEN, "all-reduce", dense / shards,
+                                     experts / spread, machine->stack->gradient);
+    if (mix->zero >= 1 && mix->zero < 3)
+        once->weights = exchange_both(&q, PARALLEL_SHARDS, "all-gather", dense, experts,
+                                      mix->gather_fp8 ? 1 : ELEMENT);
+}
+
+void
+parallel_once_hide(const struct parallel_mix *mix, const struct parallel_machine *machine,
+                   double forward, double backward, struct parallel_once *once)
+{
+    double hidden = 1 - machine->stack->exposed, rounds = beside(mix);
+    if (!(mix->overlap & PARALLEL_OVERLAP_DP))
+        return;
+    once->gradients -= hidden * fmin(once->gradients, rounds * backward);
+    once->weights -= hidden * fmin(once->weights, rounds * forward);
+}
+
 static void
 time_once(const struct question *q, const struct parallel_passes *stages, uint32_t r,
           struct parallel_once *once)
 {
-    const struct parallel_mix *mix = q->mix;
-    double dense = 0, experts = 0, held, forward = 0, backward = 0, tensors = 0;
-    double replicas = (double)mix->dp * mix->cp;
-    double shards = mix->shard > 0 ? mix->shard : replicas;
-    double spread = fmin(shards, replicas * mix->tp / ((double)mix->ep * mix->etp));
-    for (uint32_t i = 0; i < mix->vp; i++) {
-        uint32_t stage = parallel_stage(mix->schedule, mix->pp, r, i);
-        struct parallel_chunk chunk = parallel_chunk_of(mix, q->model, stage);
-        for (uint32_t j = 0; j < chunk.layers; j++)
-            tensors += parallel_trained(&q->model->kind[q->model->of[chunk.first + j]],
-                                        mix, q->model, &dense, &experts);
-        if (chunk.embedding)
-            tensors +=
-                parallel_trained(&q->model->embedding, mix, q->model, &dense, &experts);
-        if (chunk.head)
-            tensors += parallel_trained(&q->model->head, mix, q->model, &dense, &experts);
+    double dense, experts, tensors = hold(q, r, &dense, &experts);
+    double forward = 0, backward = 0;
+    for (uint32_t i = 0; i < q->mix->vp; i++) {
+        uint32_t stage = parallel_stage(q->mix->schedule, q->mix->pp, r, i);
         forward += parallel_parts_sum(&stages[stage].forward);
         backward += parallel_parts_sum(&stages[stage].backward);
     }
-    held = mix->zero >= 1 ? dense / shards + experts / spread : dense + experts;
-    once->optimizer =
-        host_once + fmax(parallel_move(q->machine, held * (ADAM_MOVED + CLIP)),
-                         tensors * q->machine->stack->host);
-    /* gradients are cleared, and weights are cast for all microbatches of the step */
-    if (mix->zero < 3)
-        once->optimizer += parallel_move(
-            q->machine, (dense + experts) *
-                            (CLEAR + parallel_weight_cast(mix, q->machine)));
-    if (mix->zero < 3)
-        once->gradients = exchange_both(q, PARALLEL_SHARDS,
-                                        mix->zero >= 1 ? "reduce-scatter" : "all-reduce",
-                                        dense, experts, q->machine->stack->gradient);
-    once->gradients += exchange_both(q, PARALLEL_BETWEEN, "all-reduce", dense / shards,
-                                     experts / spread, q->machine->stack->gradient);
-    if (mix->zero >= 1 && mix->zero < 3)
-        once->weights = exchange_both(q, PARALLEL_SHARDS, "all-gather", dense, experts,
-                                      mix->gather_fp8 ? 1 : ELEMENT);
-    if (mix->overlap & PARALLEL_OVERLAP_DP) {
-        double hidden = 1 - q->machine->stack->exposed;
-        double rounds = beside(mix);
-        once->gradients -= hidden * fmin(once->gradients, rounds * backward);
-        once->weights -= hidden * fmin(once->weights, rounds * forward);
-    }
+    parallel_once_alone(q->model, q->mix, q->machine, dense, experts, tensors, once);
+    parallel_once_hide(q->mix, q->machine, forward, backward, once);
 }
 
 bool

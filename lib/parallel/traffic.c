@@ -68,7 +68,7 @@ factor(const char *kind, double n)
 }
 
 static double
-inside(const struct parallel_machine *machine, const char *kind, double n, double bytes)
+look_up(const struct parallel_machine *machine, const char *kind, double n, double bytes)
 {
     struct collective_ask ask = {.what = {.kind = kind, .dtype = ""},
                                  .system = machine->system,
@@ -76,13 +76,29 @@ inside(const struct parallel_machine *machine, const char *kind, double n, doubl
                                  .version = "",
                                  .ranks = (uint64_t)n,
                                  .nodes = 1,
-                                 .size = bytes};
+                                 .size = machine->widened > 0 ? bytes / machine->widened
+                                                              : bytes};
     struct collective_answer answer;
     struct rec_error err;
     if (machine->table && collective_seconds(machine->table, &ask, &answer, &err))
         return answer.seconds;
     return machine->inside_latency * n +
            factor(kind, n) * bytes / (machine->inside * 0.78);
+}
+
+static double
+inside(const struct parallel_machine *machine, const char *kind, double n, double bytes)
+{
+    struct parallel_looked *at;
+    uint64_t hash;
+    if (!machine->looked)
+        return look_up(machine, kind, n, bytes);
+    memcpy(&hash, &bytes, sizeof hash);
+    hash = (hash ^ (uint64_t)n << 5 ^ (uint64_t)strlen(kind)) * 0x9e3779b97f4a7c15U;
+    at = &machine->looked[hash >> 52]; /* of PARALLEL_LOOKED, 2^12 */
+    if (at->kind != kind || at->ranks != n || at->bytes != bytes)
+        *at = (struct parallel_looked){kind, n, bytes, look_up(machine, kind, n, bytes)};
+    return at->seconds;
 }
 
 double

@@ -69,6 +69,20 @@ readable() { python3 "$ROOT/tests/tools/pictures.py" "$@"; }
     grep -q '>policy@choose<' blocking.svg
 }
 
+@test "pictures: plots of plans are readable, and show machines and devices" {
+    plot() { "$ROOT/scripts/plot-plan" "$@"; }
+    printf 'training\tsmall\tdevice=h100-80\tlayers=8\thidden=4096\tffn=16384\theads=32\tvocab=32000\tseq=2048\tgbs=64\n' >model.rec
+    # the machine as it is comes first; with a quarter of the memory the old mix does not fit
+    plan train --gpus 16 --vary bandwidth=0.5:2:3,memory=0.25:4:3,island=0.5:2:3,peak=1:2:2,inside=1:2:2,memory-bandwidth=1:2:2 model.rec | plot >vary.svg
+    plan train --gpus 4..16,12 --price 3 --steps 200 model.rec | plot >priced.svg
+    plan train --gpus 8,16 model.rec | plot >devices.svg
+    readable ./*.svg
+    for text in 'small on 16 devices: speed with other machines' memory-bandwidth 'old mix'; do grep -q ">$text<" vary.svg; done
+    for text in 'US$ (right)' 12 16; do grep -qF ">$text<" priced.svg; done
+    run -3 plot model.rec
+    [[ $output == 'plot-plan: the stream has no plan'* ]]
+}
+
 @test "pictures: maps of networks are readable, and show what links carried" {
     draw() { "$ROOT/scripts/plot-network" "$@"; }
     # Server 0 sends 0.2 of what its link could carry, the switch 0.95 to it; each half of the line has its colour.

@@ -79,6 +79,7 @@ sim elastic	spot.rec
 sim redundant	spot.rec	--profile=bert.tsv
 sim serve	tuned.rec	--trace --tune --activation=0.2 --scale-down-after=0.5
 plan	serving.rec	--slo=300ms	--holdout=0
+plan train	training.rec	--gpus=4
 task2graph	report.tasks
 task2graph	rows.csv	--template=sweep.yaml --costs=ran.rec -q
 metrics	done.rec
