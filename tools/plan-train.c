@@ -312,7 +312,7 @@ static bool
 take(struct planning *p, struct rec *rec)
 {
     const struct parallel_tables tables = {&p->tables.stacks, &p->tables.devices,
-                                           &p->tables.collectives};
+                                           &p->tables.collectives, &p->tables.own};
     struct cli *cli = p->cli;
     struct parallel_plan plan = {.room = 0};
     struct rec_reader *reader;

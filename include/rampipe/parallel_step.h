@@ -167,6 +167,7 @@ struct parallel_stack {
     double host; /* seconds */
     double adapter;
     bool blocking, copies;
+    double between;  /* seconds between steps in which the device waits for the host */
     double gradient; /* bytes of an element in the exchange of gradients */
     const char *device, *precision, *families, *releases; /* lists; "": none given */
     double fit, error, like;                              /* mean errors; < 0: unknown */
@@ -177,6 +178,7 @@ struct parallel_stack {
 struct parallel_machine {
     double peak[3]; /* FLOP/s by enum parallel_precision */
     double processors;
+    double launch; /* seconds until the first block of a kernel works */
     double bandwidth; /* of memory, bytes/s */
     double memory;    /* bytes */
     uint32_t node;    /* devices of an island */

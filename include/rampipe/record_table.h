@@ -379,6 +379,8 @@ REC_ROW(STACK, ALONE, "stack",
           "1: messages of the pipeline hold up both devices")
     REC_KEY("copies", COUNT,
           "1: each rank of a tensor group sends a whole message to the next stage")
+    REC_KEY("between", AMOUNT,
+          "seconds between steps in which the device waits for the host; without it 0.007")
     REC_KEY("gradient", COUNT,
           "bytes of an element of gradients where replicas exchange them; without it 4")
     REC_KEY("rows", COUNT, "measured steps that the numbers were fitted to")

@@ -17,10 +17,6 @@ static const struct {
 /* A tile takes as long as so many more elements of k: it starts and ends. */
 static const double start = 140;
 
-/* Until the first block of a kernel works (../shared/reference/parallel.md, 4.3: 1 to 2
- * us). */
-static const double launch = 1.5e-6;
-
 /* Kernels lose if sizes are no multiples of 64, and much more if none of 8. */
 static double
 alignment(double m, double n, double k)
@@ -51,7 +47,7 @@ parallel_product(const struct parallel_machine *machine, const struct parallel_p
         best = seconds < best ? seconds : best;
     }
     best *= alignment(p->m, p->n, p->k);
-    return fmax(launch + best, parallel_move(machine, bytes));
+    return fmax(machine->launch + best, parallel_move(machine, bytes));
 }
 
 double
@@ -59,5 +55,5 @@ parallel_move(const struct parallel_machine *machine, double bytes)
 {
     if (bytes <= 0)
         return 0;
-    return launch + bytes / (machine->bandwidth * machine->stack->memory);
+    return machine->launch + bytes / (machine->bandwidth * machine->stack->memory);
 }

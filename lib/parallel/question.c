@@ -208,6 +208,8 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
 {
     /* A message over adapters; measured between nodes of H100: 10 to 20 us. */
     static const double latency = 2e-5;
+    /* ../shared/reference/parallel.md, 4.3: 1 to 2 us */
+    static const double launch = 1.5e-6;
     struct parallel_machine *m = &q->machine;
     const struct collective_fabric *fabric;
     const struct device *device;
@@ -219,7 +221,8 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
     device = device_find(tables->devices, q->device);
     fabric = find_fabric(tables->collectives, q->device);
     *m = (struct parallel_machine){.node = parallel_key_degree(f, "node"),
-                                   .latency = latency};
+                                   .latency = latency,
+                                     .launch = launch};
     if (!rec_find_key(f->rec, "node", &name))
         m->node = 8;
     if (!f->ok)

@@ -7,10 +7,6 @@
 
 enum { ELEMENT = 2, CLIP = 4, ADAM_MOVED = 30, CLEAR = 4 };
 
-/* What the host does between steps while the device waits: it draws samples, reads the
- * loss and writes it (measured of Megatron-DeepSpeed, ../shared/reference/parallel.md 8). */
-static const double host_once = 7e-3;
-
 struct question {
     const struct parallel_model *model;
     const struct parallel_mix *mix;
@@ -357,8 +353,9 @@ parallel_once_alone(const struct parallel_model *model, const struct parallel_mi
     double spread = fmin(shards, replicas * mix->tp / ((double)mix->ep * mix->etp));
     *once = (struct parallel_once){0};
     held = mix->zero >= 1 ? dense / shards + experts / spread : dense + experts;
-    once->optimizer = host_once + fmax(parallel_move(machine, held * (ADAM_MOVED + CLIP)),
-                                       tensors * machine->stack->host);
+    once->optimizer = machine->stack->between +
+                      fmax(parallel_move(machine, held * (ADAM_MOVED + CLIP)),
+                           tensors * machine->stack->host);
     /* gradients are cleared, and weights are cast for all microbatches of the step */
     if (mix->zero < 3)
         once->optimizer +=

@@ -216,19 +216,21 @@ test_scales(void **state)
  *   products   a layer has 8192 (8192 + 2 x 1024) + 8192^2 + 3 x 8192 x 28672
  *              = 855.6e6 multiply-adds a token; 80 layers and the head (8192 x 32000)
  *              68.7e9. 6 x 68.7e9 x 4096 / 8 ranks / (.75 x 989e12)         = 0.285 s
- *   attention  4 x 4096^2 x 8192 x 3.5 x 80 / 8 / (.4 x 989e12)             = 0.049 s
+ *   attention  4 x 4096^2 x 8192 x 3.5 x 80 / 8 / (.4 x 989e12), of which
+ *              sequences of 4096 reach 4096 / 4896                          = 0.059 s
  *   tensor     4 all-reduces a layer of 2 x 4096 x 8192 = 67.1 MB, as gather and
  *              scatter: 80 x 4 x 2 x 7 / 8 x 67.1e6 / 351e9                 = 0.107 s
  *   gradients  8.62e9 parameters a rank, 2 bytes: 17.2e9 x 7 / 8 / 50e9     = 0.302 s
  *   gather     the same                                                     = 0.302 s
- *   optimizer  8.62e9 / 8 x 34 bytes / (3.35e12 x .7)                       = 0.016 s
+ *   optimizer  8.62e9 / 8 x 34 bytes / (3.35e12 x .7), and 4 bytes of each of
+ *              the 8.62e9 gradients are cleared                             = 0.031 s
  *   memory     about 14 passes over 4096 x 8192 / 8 elements of 2 bytes and 12 over
  *              those of an MLP rank (4096 x 28672 / 8) a layer, forward and backward:
  *              80 x 2 x (14 x 4.2e6 + 12 x 14.7e6) / (3.35e12 x .7)         = 0.016 s
  *
- * in all 1.08 s. If exchanges are hidden as far as there is something beside them, those
+ * in all 1.10 s. If exchanges are hidden as far as there is something beside them, those
  * of tensor groups are gone; gradients run beside backward (about 0.24 s), the gather
- * beside forward (0.12 s), and both are longer: 0.302 + 0.302 + 0.016 = 0.62 s. */
+ * beside forward (0.12 s), and both are longer: 0.302 + 0.302 + 0.031 = 0.635 s. */
 static void
 test_by_hand(void **state)
 {
@@ -266,16 +268,16 @@ test_by_hand(void **state)
     mix.sequence = true;
     mix.zero = 1;
     assert_true(parallel_step(&model, &mix, &machine, &step, &err));
-    assert_near(step.seconds / 1.08, 1, 0.1);
-    assert_near(step.parts.attention / 0.049, 1, 0.02);
+    assert_near(step.seconds / 1.10, 1, 0.05);
+    assert_near(step.parts.attention / 0.0586, 1, 0.02);
     assert_near(step.parts.tensor / 0.107, 1, 0.1);
     assert_near(step.once.gradients / 0.302, 1, 0.01);
     assert_near(step.once.weights / 0.302, 1, 0.01);
-    assert_near(step.once.optimizer / 0.016, 1, 0.1);
+    assert_near(step.once.optimizer / 0.031, 1, 0.05);
     mix.overlap = PARALLEL_OVERLAP_TP | PARALLEL_OVERLAP_DP;
     assert_true(parallel_step(&model, &mix, &machine, &step, &err));
     assert_true(step.parts.tensor < 0.002); /* those of the ends */
-    assert_near(step.seconds / 0.62, 1, 0.02);
+    assert_near(step.seconds / 0.635, 1, 0.02);
     parallel_model_free(&model);
 }
 
