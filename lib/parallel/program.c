@@ -44,7 +44,7 @@ at(const struct making *mk, uint32_t *list, unsigned pass, uint32_t stage, uint3
     return &list[((size_t)pass * mk->stages + stage) * mk->m + i];
 }
 
-/* ---- nodes and edges ------------------------------------------------------------ */
+/* ---- nodes and edges --------------------------------------------------- */
 
 static struct parallel_node *
 add_node(struct making *mk, const char *pass, double seconds, enum parallel_lane lane)
@@ -93,7 +93,7 @@ add_edge(struct making *mk, uint32_t from, uint32_t to, double bytes)
     return true;
 }
 
-/* ---- exchanges of replicas --------------------------------------------------------- */
+/* ---- exchanges of replicas --------------------------------------------- */
 
 static enum graph_exchange_kind
 kind_of(const char *kind)
@@ -185,6 +185,7 @@ exchange(struct making *mk, const struct swap *swap, enum parallel_group group,
         return false;
     node->order = order_behind(mk, swap->order);
     memcpy(node->name, name, sizeof name);
+    snprintf(node->type, sizeof node->type, "exchange");
     *which = (int64_t)index_of(mk, node);
     return add_edge(mk, swap->from, (uint32_t)*which, 0);
 }
@@ -272,7 +273,7 @@ exchange_gradients(struct making *mk, struct params p, uint32_t from, bool last)
     return mk->q->mix.shard == 0 || !last || exchange_shards(mk, p, from, scatter);
 }
 
-/* ---- passes -------------------------------------------------------------------------- */
+/* ---- passes ------------------------------------------------------------ */
 
 static double
 part_seconds(const struct making *mk, const struct parallel_passes *p, unsigned pass)
@@ -337,6 +338,10 @@ add_piece(struct making *mk, const struct parallel_item *item, uint32_t stage, u
         add_node(mk, passes[item->pass], seconds, PARALLEL_LANE_COMPUTE);
     if (!node)
         return false;
+    if (item->pass == PARALLEL_WEIGHT)
+        snprintf(node->type, sizeof node->type, "weights");
+    else if (mk->q->mix.vp > 1)
+        snprintf(node->type, sizeof node->type, "chunk %u", item->chunk % 10000U);
     node->flops = flops_of(mk, item->pass, stage, j, n);
     if (ends)
         snprintf(node->name, sizeof node->name, "%c%u.%u", letter[item->pass],
@@ -379,6 +384,7 @@ add_message(struct making *mk, const struct parallel_item *item, uint32_t stage)
     if (!node)
         return false;
     snprintf(node->name, sizeof node->name, "send.%.40s", mk->program->node[*last].name);
+    snprintf(node->type, sizeof node->type, "exchange");
     if (!add_edge(mk, *last, index_of(mk, node), 0))
         return false;
     *last = index_of(mk, node); /* what comes next waits for the message */
@@ -424,7 +430,7 @@ add_pass(struct making *mk, const struct parallel_item *item, bool first, bool l
     return true;
 }
 
-/* ---- a device ------------------------------------------------------------------------ */
+/* ---- a device ---------------------------------------------------------- */
 
 /* What it holds from the start on. */
 static bool
@@ -557,7 +563,7 @@ connect(struct making *mk)
     return true;
 }
 
-/* ---- the whole ------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------- */
 
 /* The orders of all devices. NULL: *err. */
 static struct parallel_item *
