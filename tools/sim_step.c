@@ -1,5 +1,7 @@
 #include "sim_step.h"
 
+#include <stdlib.h>
+
 /* What the records of a job's first step need. Times are seconds of the simulation. */
 struct timeline {
     struct rec_writer *writer;
@@ -7,6 +9,8 @@ struct timeline {
     const struct net *net;
     const uint32_t *servers;
     double start; /* of the times that follow */
+    /* Of each slot: what it holds, and since when. Owned */
+    double *bytes, *since;
 };
 
 static void
@@ -100,15 +104,45 @@ write_coll(void *context, uint32_t c, double start, double end)
     rec_end(t->writer);
 }
 
+static void
+write_held(void *context, uint32_t slot, double time, double bytes)
+{
+    const struct timeline *t = context;
+    char name[NET_NAME_MAX];
+    if (t->bytes[slot] > 0 && time > t->since[slot]) {
+        rec_begin(t->writer, "held");
+        rec_str_field(t->writer, t->job->job.id);
+        net_format_server(t->net, t->servers[slot], name);
+        rec_text_field(t->writer, name);
+        rec_num_field(t->writer, t->start + t->since[slot]);
+        rec_num_field(t->writer, t->start + time);
+        rec_num_field(t->writer, t->bytes[slot]);
+        rec_end(t->writer);
+    }
+    t->bytes[slot] = bytes;
+    t->since[slot] = time;
+}
+
 bool
 timeline_observe(struct rec_writer *writer, const struct sim_done *done,
                  const struct net *net, const uint32_t *servers, struct rec_error *err)
 {
-    struct timeline timeline = {writer, done, net, servers, done->start};
-    struct sim_observer observer = {
-        .run = write_run, .send = write_send, .coll = write_coll, .context = &timeline};
+    size_t slots = done->layout->where.nslots;
+    struct timeline timeline = {writer, done, net, servers, done->start, NULL, NULL};
+    struct sim_observer observer = {.run = write_run,
+                                    .send = write_send,
+                                    .coll = write_coll,
+                                    .hold = write_held,
+                                    .context = &timeline};
     struct sim_cost again;
-    return sim_layout_observe(done->layout, net, servers, &observer, &again, err);
+    bool ok;
+    timeline.bytes = calloc(slots + 1, sizeof *timeline.bytes);
+    timeline.since = calloc(slots + 1, sizeof *timeline.since);
+    ok = (timeline.bytes && timeline.since) || rec_fail_memory(err);
+    ok = ok && sim_layout_observe(done->layout, net, servers, &observer, &again, err);
+    free(timeline.bytes);
+    free(timeline.since);
+    return ok;
 }
 
 static void
@@ -135,7 +169,7 @@ timeline_write_moment(struct rec_writer *writer, const struct sim_done *done,
                       const struct net *net, const uint32_t *servers,
                       const struct sim_moment *moment)
 {
-    struct timeline timeline = {writer, done, net, servers, 0};
+    struct timeline timeline = {writer, done, net, servers, 0, NULL, NULL};
     switch (moment->what) {
     case SIM_RAN: write_run(&timeline, moment->which, moment->start, moment->end); break;
     case SIM_SENT:

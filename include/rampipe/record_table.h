@@ -498,10 +498,11 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("tokens_s", AMOUNT, "tokens a second")
     REC_KEY("mfu", AMOUNT,
           "share of the devices' peak: operations of the model, attention in full")
-    REC_KEY("mfu_causal", AMOUNT, "the same, with the half of attention that a mask leaves")
+    REC_KEY("mfu_causal", AMOUNT,
+          "the same, with the half of attention that a mask leaves")
     REC_KEY("hfu", AMOUNT,
-          "the same of operations that the devices run: what runs again counts, gradients "
-          "of frozen weights do not; attention in full")
+          "the same of operations that the devices run: what runs again counts, "
+          "gradients of frozen weights do not; attention in full")
     REC_KEY("hfu_causal", AMOUNT, "the same, with half of attention")
     REC_KEY("bubble", AMOUNT, "share of the pipeline's time in which devices wait")
     REC_KEY("exposed_tp", AMOUNT,
@@ -557,7 +558,8 @@ REC_ROW(SPENT, ALONE, "spent",
     REC_KEY("attention", AMOUNT, "its kernels")
     REC_KEY("memory", AMOUNT, "ops that move bytes through memory")
     REC_KEY("host", AMOUNT, "that kernels wait for the host")
-    REC_KEY("tensor", AMOUNT, "exchanges of tensor groups, as all others what is not hidden")
+    REC_KEY("tensor", AMOUNT,
+          "exchanges of tensor groups, as all others what is not hidden")
     REC_KEY("context", AMOUNT, "of context groups")
     REC_KEY("expert", AMOUNT, "of expert groups")
     REC_KEY("shards", AMOUNT, "weights that are gathered, gradients that are scattered")
@@ -1099,6 +1101,17 @@ REC_ROW(RATE, ALONE, "rate",
     REC_FIELD("END", LATER, "until then, seconds")
     REC_FIELD("RATE", AMOUNT, "bytes/s of this job")
     REC_FIELD("CAPACITY", AMOUNT, "of the link if it is well, bytes/s"),
+    )
+
+REC_ROW(HELD, ALONE, "held",
+    "What a server holds in the first step of a job, while it stays as it is, if ops "
+    "hold bytes (sim --timeline). Times in which it holds nothing have no record.",
+    "held\t7\t0.1\t0.5\t2\t4e9",
+    REC_FIELD("JOB", ID, "the job")
+    REC_FIELD("SERVER", ID, "the server")
+    REC_FIELD("START", AMOUNT, "from then on, seconds")
+    REC_FIELD("END", LATER, "until then, seconds")
+    REC_FIELD("BYTES", AMOUNT, "that ops of the job hold"),
     )
 
 REC_ROW(EXPLAIN, ALONE, "explain",

@@ -1,4 +1,5 @@
-/* The family of predicted training steps: each training record with an answer is a case. */
+/* The family of predicted training steps: each training record with an answer is a
+ * case. */
 #include "private.h"
 
 #include <math.h>

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* All ranks are on the servers of their numbers; of a folded graph, the first rank of each
- * stage. */
+/* All ranks are on the servers of their numbers; of a folded graph, the first rank of
+ * each stage. */
 static bool
 write_alloc(const struct parallel_graph *graph, const struct parallel_question *q,
             const char *id, struct rec_writer *writer, struct rec_error *err)

@@ -27,9 +27,9 @@ struct parallel_item *parallel_orders(const struct parallel_schedule *schedule,
                                       const struct parallel_pipe *pipe,
                                       struct rec_error *err) REC_MUST_CHECK;
 
-/* A number of microbatches with which each device holds as much at its peak, and its steady
- * state is reached or not, as with all: so many periods of p. Those of the pipe if there
- * are no more, or the schedule has no period. */
+/* A number of microbatches with which each device holds as much at its peak as with all:
+ * so many periods of p. All of the pipe if there are no more, or the schedule has no
+ * period. */
 uint32_t parallel_fewer(const struct parallel_schedule *schedule,
                         const struct parallel_pipe *pipe, uint32_t periods);
 
@@ -111,6 +111,7 @@ enum parallel_lane {
 struct parallel_node {
     char name[PARALLEL_NAME];
     const char *pass;
+    char type[12]; /* chunk N, weights or exchange; "": none */
     double seconds, flops, hold;
     uint32_t device;
     uint32_t release; /* the op at whose end `hold` is released; UINT32_MAX: none */

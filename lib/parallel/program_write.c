@@ -50,6 +50,8 @@ write_node(const struct writing *w, uint32_t i)
     rec_text_field(w->writer, node->pass);
     rec_num_field(w->writer, node->seconds);
     rec_num_field(w->writer, 0);
+    if (node->type[0])
+        rec_text_key(w->writer, "type", node->type);
     rec_num_key(w->writer, "flops", node->flops);
     if (node->hold > 0) {
         char text[PARALLEL_NAME + 24];

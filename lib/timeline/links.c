@@ -47,6 +47,7 @@ timeline_add_rate(struct timeline *t, struct rec_str name, double capacity,
     *kept = *rate;
     kept->link = i;
     links->link[i].seconds += capacity > 0 ? bytes / capacity : 0;
+    links->link[i].memory = capacity < 0;
     return true;
 }
 
@@ -70,8 +71,11 @@ choose(struct timeline_links *links, uint64_t most, struct rec_error *err)
     for (size_t i = 0; i < links->nlinks; i++)
         order[i] = (uint32_t)i;
     qsort_r(order, links->nlinks, sizeof *order, by_load, links->link);
-    for (size_t i = 0; i < links->nlinks && i < most; i++)
-        links->link[order[i]].shown = true;
+    for (size_t i = 0; i < links->nlinks; i++) {
+        struct timeline_link *link = &links->link[order[i]];
+        link->shown = link->memory || most > 0;
+        most -= !link->memory && most > 0;
+    }
     free(order);
     return true;
 }
@@ -106,6 +110,20 @@ add_up(const struct change *change, size_t n, struct timeline_point *point)
     return found;
 }
 
+static bool
+find_processes(struct timeline *t, const struct timeline_point *point, size_t n,
+               struct rec_error *err)
+{
+    struct timeline_links *links = &t->links;
+    bool some[2] = {false, false};
+    for (size_t i = 0; i < n; i++)
+        some[links->link[point[i].link].memory] = true;
+    return (!some[0] ||
+            timeline_find_process(t, rec_str("links, bytes/s"), &links->process, err)) &&
+           (!some[1] ||
+            timeline_find_process(t, rec_str("memory, bytes"), &links->memory, err));
+}
+
 bool
 timeline_make_points(struct timeline *t, struct timeline_point **point, size_t *n,
                      struct rec_error *err)
@@ -130,6 +148,5 @@ timeline_make_points(struct timeline *t, struct timeline_point **point, size_t *
         qsort(change, changes, sizeof *change, by_link);
     *n = add_up(change, changes, *point);
     free(change);
-    return *n == 0 ||
-           timeline_find_process(t, rec_str("links, bytes/s"), &links->process, err);
+    return find_processes(t, *point, *n, err);
 }

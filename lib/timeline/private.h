@@ -15,19 +15,22 @@ enum timeline_shape {
 
 /* What a slice looks like: its category and its colour. TRAINING ... STALLED have the
  * names of the phases in state records. */
-#define TIMELINE_LOOKS(X)                        \
-    X(TASK, "task", "#7fbf9f")                   \
-    X(FAILED, "failed", "#d95f4b")               \
-    X(OP, "op", "#9ecae1")                       \
-    X(FORWARD, "forward", "#9ecae1")             \
-    X(BACKWARD, "backward", "#fdae6b")           \
-    X(BATCH, "batch", "#9ecae1")                 \
-    X(ITERATION, "iteration", "#9ecae1")         \
-    X(TRAINING, "training", "#7fbf9f")           \
-    X(DEGRADED, "degraded", "#c7e59b")           \
-    X(RECONFIGURING, "reconfiguring", "#fdae6b") \
-    X(STALLED, "stalled", "#bdbdbd")             \
-    X(SEND, "send", "#444444")                   \
+#define TIMELINE_LOOKS(X)                            \
+    X(TASK, "task", "#7fbf9f")                       \
+    X(FAILED, "failed", "#d95f4b")                   \
+    X(OP, "op", "#9ecae1")                           \
+    X(FORWARD, "forward", "#9ecae1")                 \
+    X(BACKWARD, "backward", "#fdae6b")               \
+    X(FORWARD_ODD, "forward odd chunk", "#6baed6")   \
+    X(BACKWARD_ODD, "backward odd chunk", "#fd8d3c") \
+    X(WEIGHTS, "weights", "#a1d99b")                 \
+    X(BATCH, "batch", "#9ecae1")                     \
+    X(ITERATION, "iteration", "#9ecae1")             \
+    X(TRAINING, "training", "#7fbf9f")               \
+    X(DEGRADED, "degraded", "#c7e59b")               \
+    X(RECONFIGURING, "reconfiguring", "#fdae6b")     \
+    X(STALLED, "stalled", "#bdbdbd")                 \
+    X(SEND, "send", "#444444")                       \
     X(WAIT, "wait", "#444444")
 #define TIMELINE_LOOK(name, text, colour) TIMELINE_##name,
 enum timeline_look { TIMELINE_LOOKS(TIMELINE_LOOK) TIMELINE_NLOOKS };
@@ -118,6 +121,7 @@ struct timeline_link {
     const char *name; /* "FROM > TO" */
     double seconds;   /* for which all that it carries would fill it */
     bool shown;       /* it gets a counter */
+    bool memory;      /* it is no link but what a server holds, bytes: it gets one */
 };
 
 /* What links carry over time. Starts as {0}. */
@@ -127,7 +131,8 @@ struct timeline_links {
     struct timeline_rate *rate;
     size_t nrates, rate_room;
     struct rec_map names;
-    uint32_t process; /* which has the counters, once there are points */
+    /* Those that have the counters of links, and of memory, once there are points. */
+    uint32_t process, memory;
 };
 
 /* From `at` on a link carries so much. */
@@ -219,7 +224,8 @@ void timeline_name_mark(const struct timeline_mark *mark, char text[TIMELINE_MAR
 /* ---- links.c: what links carry -------------------------------------------- */
 
 void timeline_links_free(struct timeline_links *links);
-/* A job sends `bytes` over the link of that name at a rate. */
+/* A job sends `bytes` over the link of that name at a rate. Capacity < 0: the name is no
+ * link's, but of what a server holds, rate->rate bytes. */
 bool timeline_add_rate(struct timeline *t, struct rec_str name, double capacity,
                        const struct timeline_rate *rate, double bytes,
                        struct rec_error *err) REC_MUST_CHECK;

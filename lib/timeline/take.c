@@ -263,16 +263,34 @@ name_slice(struct timeline *t, const struct timeline_row *row, const struct rec 
     return ok;
 }
 
+/* Chunks of a device of a pipeline have two shades: chunk 0, chunk 1, ... */
+static bool
+is_odd_chunk(struct rec_str type)
+{
+    return type.len > 6 && strncmp(type.ptr, "chunk ", 6) == 0 &&
+           (type.ptr[type.len - 1] - '0') % 2 == 1;
+}
+
 static enum timeline_look
 look_of(const struct timeline_row *row, const struct rec *rec)
 {
-    struct rec_str pass;
+    struct rec_str pass, type;
     if (row->status && !rec_str_is(rec->field[row->status], "0"))
         return TIMELINE_FAILED;
-    if (row->type == REC_RUN && rec_find_key(rec, "pass", &pass))
-        return rec_str_is(pass, "forward")    ? TIMELINE_FORWARD
-               : rec_str_is(pass, "backward") ? TIMELINE_BACKWARD
-                                              : row->look;
+    if (row->type != REC_RUN)
+        return row->look;
+    if (!rec_find_key(rec, "type", &type))
+        type = rec_str("");
+    if (rec_str_is(type, "exchange"))
+        return TIMELINE_SEND;
+    if (rec_str_is(type, "weights"))
+        return TIMELINE_WEIGHTS;
+    if (rec_find_key(rec, "pass", &pass))
+        return rec_str_is(pass, "forward")
+                   ? is_odd_chunk(type) ? TIMELINE_FORWARD_ODD : TIMELINE_FORWARD
+               : rec_str_is(pass, "backward")
+                   ? is_odd_chunk(type) ? TIMELINE_BACKWARD_ODD : TIMELINE_BACKWARD
+                   : row->look;
     return row->look;
 }
 
@@ -544,6 +562,31 @@ take_rate(struct timeline *t, const struct rec_reader *reader, const struct rec 
     return ok;
 }
 
+/* What a server holds becomes a counter of its own. */
+static bool
+take_held(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
+          struct rec_error *err)
+{
+    struct timeline_rate one = {.link = 0};
+    double start, end;
+    char *name;
+    bool ok;
+    if (!rec_get_number(reader, rec, 3, &start, err) ||
+        !rec_get_number(reader, rec, 4, &end, err) ||
+        !rec_get_number(reader, rec, 5, &one.rate, err))
+        return false;
+    one.from = nanoseconds(start);
+    one.to = nanoseconds(end);
+    if ((t->job && !rec_str_is(rec->field[1], t->job)) ||
+        !timeline_shows(t, one.from, one.to))
+        return true;
+    if (asprintf(&name, "memory of %.*s", (int)rec->field[2].len, rec->field[2].ptr) < 0)
+        return rec_fail_memory(err);
+    ok = timeline_add_rate(t, rec_str(name), -1, &one, 0, err);
+    free(name);
+    return ok;
+}
+
 /* Ends a stream. A phase or iteration that is still open is dropped: nobody knows when it
  * would have ended. */
 static void
@@ -584,6 +627,7 @@ timeline_take(struct timeline *t, const struct rec_reader *reader, const struct 
     case REC_DEP: return rec_need(reader, rec, err) && take_dep(t, rec, err);
     case REC_DONE: return rec_need(reader, rec, err) && take_done(t, rec, err);
     case REC_BLOCK: return rec_check(reader, rec, err) && take_block(t, reader, rec, err);
+    case REC_HELD: return rec_check(reader, rec, err) && take_held(t, reader, rec, err);
     case REC_RATE: return rec_check(reader, rec, err) && take_rate(t, reader, rec, err);
     case REC_STATE: return rec_check(reader, rec, err) && take_state(t, reader, rec, err);
     case REC_TRAIN: return rec_check(reader, rec, err) && take_train(t, reader, rec, err);

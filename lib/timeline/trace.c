@@ -348,7 +348,9 @@ static void
 put_rate(struct picture *p, const struct timeline_point *point)
 {
     const struct timeline_links *links = &p->t->links;
-    put_counter(p, links->link[point->link].name, point->at, links->process, point->rate);
+    const struct timeline_link *link = &links->link[point->link];
+    put_counter(p, link->name, point->at, link->memory ? links->memory : links->process,
+                point->rate);
 }
 
 static void

@@ -43,7 +43,7 @@ flags() {
     echo "$output"
     [ "$status" = 1 ]
     echo "# nothing" >nothing && run rp-metrics nothing
-    [ "$output" = "rp-metrics: no results came (done, block, trained, reply, drop, served, attempt, bound, load, explain records): put rp-metrics behind rp-sim" ]
+    [ "$output" = "rp-metrics: no results came (done, block, trained, reply, drop, served, attempt, bound, load, explain, training, spent records): put rp-metrics behind rp-sim" ]
     # examples of --help run where the samples are
     cd "$root/usr/share/rampipe"
     bash -o pipefail -c "$(rp-sim --help | sed -n 's/^  \(.*traces.spot.rec.*\)/\1/p')" |

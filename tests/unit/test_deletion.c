@@ -152,7 +152,13 @@ static const struct {
                        "kernel\to\td\tgemm\tbf16\t1,2,3\n"
                        "#end\n"},
     {"trainings", HEADER "stack\ts\t0.7\t0.7\t0.5\t0.3\t0\t0.8\trows=3\n"
+                         "schedule\tm\t1\t1\tchunks=1\n"
+                         "pass\tm\t0\tforward\t0\n"
+                         "pass\tm\t0\tbackward\t0\tchunk=0\n"
                          "training\tt\tdevice=d\tlayers=4\tseconds=2\n"
+                         "spent\tt\t0\t2\tidle=0.5\n"
+                         "near\tt\tr\t2\t3\tgpus=8\n"
+                         "held\tj\t0\t1\t2\t100\n"
                          "training\tu\tdevice=d\tlayers=8\n"
                          "#end\n"},
     {"weights", HEADER "policy\tcompact\n"
@@ -437,8 +443,10 @@ static const struct {
     {"piece", "rdsf"},    {"checked", "rdsf"},   {"collective", "rdsf"},
     {"transfer", "rf"},   {"server", "rsf"},     {"fault", "rf"},
     {"load", "rdf"},      {"explain", "rdsf"},   {"stack", "rdsf"},
-    {"training", "rdsf"}, {"rate", "rdsf"},      {"law", "rdsf"},
-    {"timed", "rdsf"},    {"kernel", "rdsf"},
+    {"training", "rdsf"}, {"schedule", "rdsf"},  {"pass", "rdsf"},
+    {"spent", "rdsf"},    {"near", "rdsf"},      {"held", "rdsf"},
+    {"rate", "rdsf"},     {"law", "rdsf"},       {"timed", "rdsf"},
+    {"kernel", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */
