@@ -212,7 +212,8 @@ try_micro(struct walk *w, size_t e, struct rec_error *err)
 }
 
 /* Chunks are of equal layers, with or without both ends, as far as some number of chunks
- * for these stages is; else, or if a rule asks for chunks, the first ones have one more. */
+ * for these stages is; else, or if a rule asks for chunks, the first ones have one
+ * more. */
 static bool
 even_chunks(const struct walk *w)
 {
