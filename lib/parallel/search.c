@@ -465,6 +465,10 @@ check(const struct parallel_search *s, struct rec_error *err)
                         "the schedule %s has no closed form: gpipe, 1f1b and interleaved "
                         "have one",
                         schedule->name);
+    if (s->common.layers)
+        return rec_fail(err, REC_DATA,
+                        "a list of layers belongs to one number of stages, and is not "
+                        "searched: leave it out");
     return s->devices <= s->machine->node || s->machine->adapter > 0 ||
            rec_fail(err, REC_DATA, "the bandwidth between nodes is not known: nic=");
 }

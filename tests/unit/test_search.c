@@ -396,6 +396,11 @@ test_refused(void **state)
     assert_non_null(strstr(err.text, "zero-bubble has no closed form"));
     parallel_found_free(&found);
     s.common.schedule = NULL;
+    s.common.layers = (const uint32_t[]){3, 3};
+    assert_false(parallel_search(&s, &found, &err));
+    assert_non_null(strstr(err.text, "list of layers"));
+    parallel_found_free(&found);
+    s.common.layers = NULL;
     s.devices = 8;
     assert_false(parallel_search(&s, &found, &err));
     assert_non_null(strstr(err.text, "bandwidth between nodes"));
