@@ -110,14 +110,14 @@ layers_of(struct walk *w, size_t e, size_t b, bool sharded)
     return layers;
 }
 
+/* What is kept does not depend on stages and replicas unless weights are sharded. */
 static void
-forget_layers(struct walk *w, bool sharded)
+forget_layers(struct walk *w, bool stored)
 {
-    size_t n = w->experts.n * w->micro.n * 4;
-    for (size_t i = 0; i < n; i++) {
-        w->layers[2 * i + 1].made = false;
-        if (!sharded)
-            w->layers[2 * i].made = false;
+    for (size_t i = 0; i < w->experts.n * w->micro.n * 8; i++) {
+        w->layers[i].made = false;
+        if (stored || i % 2 == 1)
+            w->layers[i].stored = false;
     }
 }
 
@@ -334,7 +334,7 @@ try_stages(struct walk *w, struct rec_error *err)
                    mix->tp, mix->cp, mix->pp, mix->dp, mix->global);
             continue;
         }
-        forget_layers(w, true);
+        forget_layers(w, false);
         if (!try_experts(w, err))
             return false;
     }
@@ -358,7 +358,7 @@ try_context(struct walk *w, struct rec_error *err)
                    s->devices);
             continue;
         }
-        forget_layers(w, false);
+        forget_layers(w, true);
         if (!try_stages(w, err))
             return false;
     }
