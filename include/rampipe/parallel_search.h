@@ -73,8 +73,8 @@ struct parallel_rule {
 struct parallel_search {
     const struct parallel_model *model;
     const struct parallel_machine *machine;
-    /* What all mixes have in common: samples of a step, overlap, order, precision, etp (0:
-       by sequence parallelism) ... A schedule rules out what it does not suit; NULL:
+    /* What all mixes have in common: samples of a step, overlap, order, precision, etp
+       (0: by sequence parallelism) ... A schedule rules out what it does not suit; NULL:
        1F1B, interleaved if there are chunks. */
     struct parallel_mix common;
     uint32_t devices;
@@ -108,12 +108,13 @@ struct parallel_found {
 /**
  * Finds the fastest mixes of so many devices: the degrees divide heads, layers, experts,
  * tokens, samples and devices; tensor groups lie within an island unless a rule asks for
- * more; chunks are of equal layers if they can be; sequence parallelism goes with tensor parallelism unless a rule says otherwise;
- * op-selective recomputation only if a rule asks for it. All that fit by the closed form
- * are ranked by it. The best are simulated, until `top` of them are at least as fast as
- * the closed form of the next, so that they are the fastest of all, or `simulations` are
- * over. Mixes of the same time are told apart by memory, then by their degrees; one that
- * only shards more and gains nothing is left out.
+ * more; chunks are of equal layers if they can be; sequence parallelism goes with tensor
+ * parallelism unless a rule says otherwise; op-selective recomputation is tried only if a
+ * rule asks for it. All that fit by the closed form are ranked by it. The best are
+ * simulated, until `top` of them are at least as fast as the closed form of the next, so
+ * that they are the fastest of all, or `simulations` are over. Mixes of the same time are
+ * told apart by memory, then by their degrees; one that only shards more and gains
+ * nothing is left out.
  *
  * REC_DATA: the schedule has no closed form, or the bandwidth between nodes is not known.
  */

@@ -18,7 +18,7 @@ bool cli_option_refused;
 
 enum {
     LONGEST_NAME = 40, /* bytes of an option's name */
-    MOST_TOOLS = 5     /* tools that a message lists */
+    MOST_TOOLS = 6     /* tools that a message lists */
 };
 
 static size_t

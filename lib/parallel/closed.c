@@ -104,11 +104,12 @@ closed_layers_make(const struct closed *c, const struct parallel_mix *mix,
                 stage = i + 1;
         layers->forward[k] = parallel_parts_sum(&passes.forward);
         layers->backward[k] = parallel_parts_sum(&passes.backward);
-        layers->kept[k] = parallel_stage_kept(&alone, model, stage);
+        if (!layers->stored)
+            layers->kept[k] = parallel_stage_kept(&alone, model, stage);
     }
-    for (uint32_t i = 0; i < c->signatures; i++)
+    for (uint32_t i = 0; !layers->stored && i < c->signatures; i++)
         layers->working[i] = NAN;
-    layers->made = true;
+    layers->made = layers->stored = true;
 }
 
 static double

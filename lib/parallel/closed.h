@@ -14,7 +14,8 @@
 
 /* Kinds of layers, then the embedding, then the head. */
 struct closed_layers {
-    bool made;
+    bool made;                  /* all of it */
+    bool stored;                /* what is kept, at least */
     double *forward, *backward; /* seconds of a pass; all borrowed */
     double *kept;               /* bytes of a microbatch */
     double *working;            /* of a device, by signature. NAN: not asked for yet */

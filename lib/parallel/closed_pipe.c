@@ -39,8 +39,8 @@ first_passes(const struct pipe *pipe, int kind, uint64_t r, uint64_t n, double a
 }
 
 /* How long device r has waited in all when it comes to the passes of the first
- * microbatch, on its way forward through the stages and back: 2 v of them, in the order of
- * its list. `own` are its forward passes of a microbatch. */
+ * microbatch, on its way forward through the stages and back: 2 v of them, in the order
+ * of its list. `own` are its forward passes of a microbatch. */
 static void
 wait_first(const struct pipe *pipe, uint64_t r, double own, struct closed_wait *wait)
 {
@@ -168,8 +168,8 @@ run_alternating(const struct pipe *pipe, struct closed_wait *const wait[2], doub
 
 /* ---- activations ---------------------------------------------------------------- */
 
-/* With chunks, forward passes run `warm` ahead of backward ones, and the most is where one
- * of both goes on to the next chunk. */
+/* With chunks, forward passes run `warm` ahead of backward ones, and the most is where
+ * one of both goes on to the next chunk. */
 double
 closed_kept(const struct closed *c, const struct parallel_mix *mix, uint32_t r)
 {

@@ -110,14 +110,14 @@ layers_of(struct walk *w, size_t e, size_t b, bool sharded)
     return layers;
 }
 
+/* What is kept does not depend on stages and replicas unless weights are sharded. */
 static void
-forget_layers(struct walk *w, bool sharded)
+forget_layers(struct walk *w, bool stored)
 {
-    size_t n = w->experts.n * w->micro.n * 4;
-    for (size_t i = 0; i < n; i++) {
-        w->layers[2 * i + 1].made = false;
-        if (!sharded)
-            w->layers[2 * i].made = false;
+    for (size_t i = 0; i < w->experts.n * w->micro.n * 8; i++) {
+        w->layers[i].made = false;
+        if (stored || i % 2 == 1)
+            w->layers[i].stored = false;
     }
 }
 
@@ -212,7 +212,8 @@ try_micro(struct walk *w, size_t e, struct rec_error *err)
 }
 
 /* Chunks are of equal layers, with or without both ends, as far as some number of chunks
- * for these stages is; else, or if a rule asks for chunks, the first ones have one more. */
+ * for these stages is; else, or if a rule asks for chunks, the first ones have one
+ * more. */
 static bool
 even_chunks(const struct walk *w)
 {
@@ -333,7 +334,7 @@ try_stages(struct walk *w, struct rec_error *err)
                    mix->tp, mix->cp, mix->pp, mix->dp, mix->global);
             continue;
         }
-        forget_layers(w, true);
+        forget_layers(w, false);
         if (!try_experts(w, err))
             return false;
     }
@@ -357,7 +358,7 @@ try_context(struct walk *w, struct rec_error *err)
                    s->devices);
             continue;
         }
-        forget_layers(w, false);
+        forget_layers(w, true);
         if (!try_stages(w, err))
             return false;
     }
@@ -464,6 +465,10 @@ check(const struct parallel_search *s, struct rec_error *err)
                         "the schedule %s has no closed form: gpipe, 1f1b and interleaved "
                         "have one",
                         schedule->name);
+    if (s->common.layers)
+        return rec_fail(err, REC_DATA,
+                        "a list of layers belongs to one number of stages, and is not "
+                        "searched: leave it out");
     return s->devices <= s->machine->node || s->machine->adapter > 0 ||
            rec_fail(err, REC_DATA, "the bandwidth between nodes is not known: nic=");
 }

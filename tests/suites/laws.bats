@@ -45,6 +45,7 @@ setup_file() {
     printf 'collective\tc%s\th100-sxm\tall-reduce\t%s\t1\t1048576\n' 1 8 2 4 >collective.rec
     printf 'training\tt%s\tdevice=h100-80\tlayers=4\thidden=1024\tffn=4096\theads=8\tvocab=32000\tseq=1024\ttp=%s\tdp=2\tmbs=1\tgbs=8\n' 1 1 2 2 3 4 >training.rec
     head -n 1 training.rec >one.rec
+    sed 's/\ttp=.\tdp=2\tmbs=1//' training.rec >plan.rec
     printf 'kernel\tk%s\th100-80\tgemm\tbf16\t%s,4096,8192\n' 1 512 2 1024 3 2048 4 4096 >kernel.rec
     kernel fit <(printf '%s\n' device,dtype,m,k,n,time_s h100-80,bf16,{1024,2048,4096},4096,8192,2e-4) | grep -v '^#' >laws.rec
     printf '0,add,n1\n0,add,n2\n1500.5,remove,n2\n1500.5,add,"n3"\n90000,remove,n1\n' >events.csv
@@ -85,7 +86,7 @@ law() {
     for ggo in "$ROOT"/tools/*.ggo; do
         name=$(basename "$ggo" .ggo)
         case $name in common | *_* | pdgen | et2graph | onnx2graph | net2rec | tracegen) continue ;; esac
-        case $name in sim-* | tracegen-* | ramp-alloc-* | net2rec-* | kernel-*) name="${name%-*} ${name##*-}" ;; esac
+        case $name in sim-* | tracegen-* | ramp-alloc-* | net2rec-* | kernel-* | plan-*) name="${name%-*} ${name##*-}" ;; esac
         grep -q "^$name " "$ROOT/tests/tools/laws/laws.py" || { echo "$name has none"; return 1; }
     done
 }

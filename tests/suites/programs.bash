@@ -54,6 +54,7 @@ A
         <(echo '#end') >collective.rec
     printf 'training\tt%s\tdevice=h100-80\tlayers=4\thidden=1024\tffn=4096\theads=8\tvocab=32000\tseq=1024\ttp=%s\tdp=2\tmbs=1\tgbs=8\n' 1 1 2 2 3 4 | cat <(printf '#rampipe\t1\n') - <(echo '#end') >training.rec
     grep -v 'training.t[^1]' training.rec >step.rec
+    sed 's/\ttp=.\tdp=2\tmbs=1//' training.rec >plan.rec
     printf 'kernel\tk%s\th100-80\tgemm\tbf16\t%s,4096,8192\n' 1 512 2 1024 3 2048 4 4096 | cat <(printf '#rampipe\t1\n') - <(echo '#end') >kernel.rec
     kernel fit <(printf '%s\n' device,dtype,m,k,n,time_s h100-80,bf16,{1024,2048,4096},4096,8192,2e-4) >laws.rec
     cat >programs <<T
@@ -79,7 +80,7 @@ sim elastic	spot.rec
 sim redundant	spot.rec	--profile=bert.tsv
 sim serve	tuned.rec	--trace --tune --activation=0.2 --scale-down-after=0.5
 plan	serving.rec	--slo=300ms	--holdout=0
-plan train	training.rec	--gpus=4
+plan train	plan.rec	--gpus=4
 task2graph	report.tasks
 task2graph	rows.csv	--template=sweep.yaml --costs=ran.rec -q
 metrics	done.rec

@@ -350,14 +350,17 @@ test_rules(void **state)
         "cp=3 does not divide the 1024 tokens of a sample");
     ask(&s, RULES({PARALLEL_PP, 16, 16, false}),
         "pp=16 are more stages than the 6 layers");
-    ask(&s, RULES({PARALLEL_DP, 3, 3, false}),
+    ask(&s, RULES({PARALLEL_DP, 3, 3, false}), "dp=3 does not divide 16 devices");
+    ask(&s,
+        RULES({PARALLEL_DP, 2, 2, false}, {PARALLEL_PP, 1, 1, false},
+              {PARALLEL_CP, 1, 1, false}),
         "tp=1 x cp=1 x pp=1 leave dp=16, which the rules rule out");
     ask(&s, RULES({PARALLEL_DP, 16, 16, false}),
         "tp=1 x cp=1 x pp=1 leave dp=16, which does not divide the 8 samples of a step");
     ask(&s, RULES({PARALLEL_EP, 2, 2, false}), "ep=2, but no layer has experts");
     ask(&s, RULES({PARALLEL_PP, 4, 4, false}, {PARALLEL_VP, 3, 3, false}),
-        "no vp= that the rules and the schedule allow suits pp=4 and the 6 layers: it is 1 "
-        "to 2");
+        "no vp= that the rules and the schedule allow suits pp=4 and the 6 layers: it "
+        "is 1 to 2");
     ask(&s,
         RULES({PARALLEL_PP, 4, 4, false}, {PARALLEL_VP, 2, 2, false},
               {PARALLEL_ENDS, 0, 0, false}),
@@ -393,6 +396,11 @@ test_refused(void **state)
     assert_non_null(strstr(err.text, "zero-bubble has no closed form"));
     parallel_found_free(&found);
     s.common.schedule = NULL;
+    s.common.layers = (const uint32_t[]){3, 3};
+    assert_false(parallel_search(&s, &found, &err));
+    assert_non_null(strstr(err.text, "list of layers"));
+    parallel_found_free(&found);
+    s.common.layers = NULL;
     s.devices = 8;
     assert_false(parallel_search(&s, &found, &err));
     assert_non_null(strstr(err.text, "bandwidth between nodes"));

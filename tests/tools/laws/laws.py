@@ -77,7 +77,7 @@ collective                                              collective.rec
 steptime                                                training.rec
 steptime --overlap tp                                   training.rec
 parallel --pp 2                                         one.rec
-plan train --gpus 4 --forbid zero=3                     training.rec
+plan train --gpus 4 --forbid zero=3                     plan.rec
 kernel                                                  kernel.rec
 kernel fit                                              laws.rec
 footprint -p fp16                                       graphs.rec
