@@ -75,6 +75,7 @@ struct parallel_mix {
     unsigned overlap;       /* of enum parallel_overlap */
     enum parallel_order order;
     enum parallel_precision precision;
+    bool fp16; /* its 16-bit numbers are fp16: the optimizer has 32-bit gradients */
     bool attention_fp8;
     bool gather_fp8; /* shards of weights are gathered in 8 bits */
     bool graph;      /* CUDA graphs: the host issues no single kernels */
@@ -108,6 +109,7 @@ struct parallel_memory {
     double weights, gradients, optimizer;
     double activations; /* at their peak */
     double working;     /* of the layer that is recomputed or gathered, and of the loss */
+    double overhead;    /* of the stack: what is not counted op by op */
 };
 /** The sum of all kinds. */
 double parallel_memory_sum(const struct parallel_memory *memory);
@@ -124,10 +126,11 @@ unsigned parallel_held(const struct parallel_kind *kind, const struct parallel_m
 /** Bytes that a virtual stage keeps of a microbatch until its backward pass. */
 double parallel_stage_kept(const struct parallel_mix *mix,
                            const struct parallel_model *model, uint32_t stage);
-/** Memory of device r without activations, with `gradient` bytes for the gradient of a
- * parameter. */
+/** Memory of device r without activations. */
+struct parallel_stack;
 void parallel_memory_of(const struct parallel_mix *mix,
-                        const struct parallel_model *model, uint32_t r, double gradient,
+                        const struct parallel_model *model, uint32_t r,
+                        const struct parallel_stack *stack,
                         struct parallel_memory *memory);
 
 /* ---- the machine ------------------------------------------------------------- */
@@ -142,6 +145,8 @@ struct parallel_stack {
     double adapter;
     bool blocking, copies;
     double gradient; /* bytes of an element in the exchange of gradients */
+    double held;     /* bytes that the gradient of a parameter takes in memory */
+    double overhead; /* bytes: context, buffers, what the allocator cannot use */
     const char *device, *precision, *families, *releases; /* lists; "": none given */
     double fit, error, like;                              /* mean errors; < 0: unknown */
     uint64_t rows;

@@ -381,6 +381,12 @@ REC_ROW(STACK, ALONE, "stack",
           "1: each rank of a tensor group sends a whole message to the next stage")
     REC_KEY("gradient", COUNT,
           "bytes of an element of gradients where replicas exchange them; without it 4")
+    REC_KEY("held", COUNT,
+          "bytes that the gradient of a parameter takes in memory; without it gradient=; "
+          "of fp16 always 2, and 16 of the optimizer")
+    REC_KEY("overhead", AMOUNT,
+          "bytes of a device that training takes beside what it counts: context, buffers "
+          "of exchanges, what the allocator cannot use")
     REC_KEY("rows", COUNT, "measured steps that the numbers were fitted to")
     REC_KEY("fit", AMOUNT, "mean of |predicted / measured - 1| on them")
     REC_KEY("error", AMOUNT,

@@ -146,8 +146,7 @@ write_once(const struct writing *w, uint32_t r)
 {
     char name[NAME];
     struct parallel_memory memory;
-    parallel_memory_of(&w->q->mix, &w->q->model, r, w->q->machine.stack->gradient,
-                       &memory);
+    parallel_memory_of(&w->q->mix, &w->q->model, r, w->q->machine.stack, &memory);
     snprintf(name, sizeof name, "state.%u", r);
     begin_op(w, name, "task", 0);
     rec_num_key(w->writer, "flops", 0);

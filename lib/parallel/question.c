@@ -260,6 +260,7 @@ read_mix(struct field *f, struct parallel_question *q)
         .precision = precision < 2   ? PARALLEL_BF16
                      : precision < 4 ? PARALLEL_FP8
                                      : PARALLEL_FP4,
+        .fp16 = precision == 1,
         .attention_fp8 = word(f, "attention_precision", attentions) == 1,
         .gather_fp8 = word(f, "param_gather", gathers) == 1,
         .graph = word(f, "cuda_graph", graphs) > 0,

@@ -417,7 +417,7 @@ sum_up(const struct question *q, const struct parallel_times *times,
             step->seconds = end;
             explain(q, times, on, r, step);
         }
-        parallel_memory_of(q->mix, q->model, r, q->machine->stack->gradient, &memory);
+        parallel_memory_of(q->mix, q->model, r, q->machine->stack, &memory);
         memory.activations = on->kept[r];
         if (r == 0 || parallel_memory_sum(&memory) > parallel_memory_sum(&step->memory))
             step->memory = memory;

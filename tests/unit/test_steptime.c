@@ -99,9 +99,13 @@ test_memory(void **state)
 }
 
 /* Two stages of two layers each, full recomputation: device 0 keeps of a microbatch the
- * inputs of two layers of 2 s h bytes, and its embedding's masks of s h; one layer is
- * computed again, which needs s h (34 + 5 a s / h). Weights 2, gradients 4, optimizer 12
- * bytes a parameter, the last divided over 4 replicas. */
+ * inputs of two layers and its own result, of 2 s h bytes, and its embedding's masks of
+ * s h; one layer is computed again, which needs s h (34 + 5 a s / h) and, for the
+ * gradient of its largest weight, 2 + 4 bytes for each of 4 h^2. Weights 2, gradients 4,
+ * optimizer 12 bytes a parameter, the last divided over 4 replicas. fp16: gradients 2,
+ * optimizer 16, and 2 for the largest weight. Weights sharded over 4 replicas, under a
+ * pipeline: 4 + 4 + 8 bytes in shards; between microbatches 2 + 4 bytes of all; and 2
+ * bytes of two layers while one is computed. */
 static void
 test_memory_of(void **state)
 {
@@ -109,17 +113,31 @@ test_memory_of(void **state)
     const struct input_transformer t = gpt(4, H, A, WORDS);
     struct parallel_model model = make(&t, S, true);
     struct parallel_mix mix = mix_of(1, 2, 1, 4, 1, 8);
+    const struct parallel_stack stack = {.held = 4, .overhead = 1e9};
     struct parallel_memory memory;
     (void)state;
     mix.zero = 1;
     mix.recompute = PARALLEL_FULL;
-    parallel_memory_of(&mix, &model, 0, 4, &memory);
-    double held = 2.0 * LAYER + WORDS * H;
+    parallel_memory_of(&mix, &model, 0, &stack, &memory);
+    double held = 2.0 * LAYER + WORDS * H, layer = S * H * (34 + 5.0 * A * S / H);
     assert_near(memory.weights, 2 * held, 1e-12 * held);
     assert_near(memory.gradients, 4 * held, 1e-12 * held);
     assert_near(memory.optimizer, 12 * held / 4, 1e-12 * held);
-    assert_near(parallel_stage_kept(&mix, &model, 0), (2 * 2 + 1.0) * S * H, 1e-6);
-    assert_near(memory.working, S * H * (34 + 5.0 * A * S / H), 1e-6);
+    assert_near(memory.overhead, 1e9, 0);
+    assert_near(parallel_stage_kept(&mix, &model, 0), (3 * 2 + 1.0) * S * H, 1e-6);
+    assert_near(memory.working, layer + 6 * 4 * H * H, 1e-6);
+    mix.fp16 = true;
+    parallel_memory_of(&mix, &model, 0, &stack, &memory);
+    assert_near(memory.gradients, 2 * held, 1e-12 * held);
+    assert_near(memory.optimizer, 16 * held / 4, 1e-12 * held);
+    assert_near(memory.working, layer + 2 * 4 * H * H, 1e-6);
+    mix.fp16 = false;
+    mix.zero = 3;
+    parallel_memory_of(&mix, &model, 0, &stack, &memory);
+    assert_near(memory.weights, 2 * held, 1e-12 * held);
+    assert_near(memory.gradients, 4 * held / 4 + 4 * held, 1e-12 * held);
+    assert_near(memory.optimizer, 12 * held / 4, 1e-12 * held);
+    assert_near(memory.working, layer + 4 * LAYER, 1e-6);
     parallel_model_free(&model);
 }
 
