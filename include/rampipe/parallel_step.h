@@ -146,6 +146,7 @@ struct parallel_stack {
     bool blocking, copies;
     double gradient; /* bytes of an element in the exchange of gradients */
     double held;     /* bytes that the gradient of a parameter takes in memory */
+    double loss;     /* bytes that the loss holds of a score of a word */
     double overhead; /* bytes: context, buffers, what the allocator cannot use */
     const char *device, *precision, *families, *releases; /* lists; "": none given */
     double fit, error, like;                              /* mean errors; < 0: unknown */

@@ -384,6 +384,10 @@ REC_ROW(STACK, ALONE, "stack",
     REC_KEY("held", COUNT,
           "bytes that the gradient of a parameter takes in memory; without it gradient=; "
           "of fp16 always 2, and 16 of the optimizer")
+    REC_KEY("loss", COUNT,
+          "bytes that the loss holds of each score of a word at its peak: 4, the default, "
+          "if it is fused; 14 of PyTorch's own, whose gradient of log_softmax needs the "
+          "score in 16 bits and three of its kind in 32")
     REC_KEY("overhead", AMOUNT,
           "bytes of a device that training takes beside what it counts: context, buffers "
           "of exchanges, what the allocator cannot use")

@@ -10,14 +10,6 @@ enum { ELEMENT = 2, FLOAT = 4 };
 /* Of what Adam holds of a parameter: a 32-bit copy and two moments; of fp16 also the
  * gradient in 32 bits. */
 enum { ADAM = 12, ADAM_FP16 = 16 };
-/* Bytes a score of a word that PyTorch's own cross entropy holds at its peak, when the
- * gradient of log_softmax is made: the score in 16 bits, its log_softmax, the gradient of
- * that and the new gradient in 32 bits. */
-enum { LOSS_EAGER = 14 };
-/* The same of its form for a tensor group, which makes (gradient + exp(x)) * scale one
- * after the other. */
-enum { LOSS_DIVIDED = 18 };
-
 double
 parallel_tokens(const struct parallel_model *model, const struct parallel_mix *mix)
 {
@@ -197,9 +189,10 @@ passing(const struct parallel_kind *kind, const struct parallel_mix *mix,
     return mix->zero >= 3 ? 2 * ELEMENT * (dense + experts) : 0;
 }
 
+/* `bytes` is what the loss holds of a score. */
 static void
 add_chunk(const struct parallel_mix *mix, const struct parallel_model *model,
-          const struct parallel_chunk *chunk, struct held *held)
+          const struct parallel_chunk *chunk, double bytes, struct held *held)
 {
     for (uint32_t i = 0; i < chunk->layers; i++) {
         const struct parallel_kind *kind = &model->kind[model->of[chunk->first + i]];
@@ -219,9 +212,7 @@ add_chunk(const struct parallel_mix *mix, const struct parallel_model *model,
         parallel_held(&model->head, mix, model, &held->dense, &held->experts);
         if (model->t.tied && mix->pp > 1) /* a copy of the embedding's */
             held->dense += (double)model->t.words * model->t.width / mix->tp;
-        if (mix->zero >= 3)
-            loss += ((mix->tp > 1 ? LOSS_DIVIDED : LOSS_EAGER) - FLOAT) *
-                    parallel_tokens(model, mix) * model->t.words / mix->tp;
+        loss += (bytes - FLOAT) * parallel_tokens(model, mix) * model->t.words / mix->tp;
         at_least(&held->working, loss);
         at_least(&held->working, passing(&model->head, mix, model));
     } else if (mix->pp > 1) /* what was sent is kept until its gradient comes */
@@ -234,7 +225,7 @@ parallel_stage_kept(const struct parallel_mix *mix, const struct parallel_model 
 {
     struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
     struct held held = {0};
-    add_chunk(mix, model, &chunk, &held);
+    add_chunk(mix, model, &chunk, FLOAT, &held);
     return held.kept;
 }
 
@@ -250,7 +241,7 @@ parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *
     for (uint32_t i = 0; i < mix->vp; i++) {
         struct parallel_chunk chunk =
             parallel_chunk_of(mix, model, parallel_stage(mix->schedule, mix->pp, r, i));
-        add_chunk(mix, model, &chunk, &held);
+        add_chunk(mix, model, &chunk, stack->loss, &held);
     }
     if (mix->shard > 0)
         shards = mix->shard;

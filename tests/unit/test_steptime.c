@@ -113,7 +113,7 @@ test_memory_of(void **state)
     const struct input_transformer t = gpt(4, H, A, WORDS);
     struct parallel_model model = make(&t, S, true);
     struct parallel_mix mix = mix_of(1, 2, 1, 4, 1, 8);
-    const struct parallel_stack stack = {.held = 4, .overhead = 1e9};
+    const struct parallel_stack stack = {.held = 4, .loss = 14, .overhead = 1e9};
     struct parallel_memory memory;
     (void)state;
     mix.zero = 1;
@@ -126,6 +126,11 @@ test_memory_of(void **state)
     assert_near(memory.overhead, 1e9, 0);
     assert_near(parallel_stage_kept(&mix, &model, 0), (3 * 2 + 1.0) * S * H, 1e-6);
     assert_near(memory.working, layer + 6 * 4 * H * H, 1e-6);
+    /* the last device: at the loss 14 bytes a score, its input and that of the norm */
+    mix.recompute = PARALLEL_KEEP_ALL;
+    parallel_memory_of(&mix, &model, 1, &stack, &memory);
+    assert_near(memory.working, 14.0 * S * WORDS + 4.0 * S * H, 1e-6);
+    mix.recompute = PARALLEL_FULL;
     mix.fp16 = true;
     parallel_memory_of(&mix, &model, 0, &stack, &memory);
     assert_near(memory.gradients, 2 * held, 1e-12 * held);
