@@ -39,7 +39,7 @@ run(struct cli *cli, const struct parallel_args *args)
     struct parallel_graph graph = {.net = NULL};
     bool ok = cli_count(cli, "steps", args->steps_arg, 1, UINT32_MAX, &graph.steps) &&
               mix_tables_read(cli, &options, false, &t);
-    const struct parallel_tables tables = {&t.stacks, &t.devices, &t.collectives};
+    const struct parallel_tables tables = {&t.stacks, &t.devices, &t.collectives, 0};
     graph.tables = &tables;
     graph.net = t.net;
     t.net = NULL;

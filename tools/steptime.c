@@ -34,9 +34,10 @@ list(struct cli *cli, const struct parallel_stacks *stacks)
 
 static bool
 answer_all(struct cli *cli, const struct mix_options *options, const struct mix_tables *t,
-           struct parallel_count *count)
+           double jitter, struct parallel_count *count)
 {
-    const struct parallel_tables tables = {&t->stacks, &t->devices, &t->collectives};
+    const struct parallel_tables tables = {&t->stacks, &t->devices, &t->collectives,
+                                           jitter};
     struct rec rec;
     int status;
     if (!cli_open_filter(cli))
@@ -60,16 +61,25 @@ answer_all(struct cli *cli, const struct mix_options *options, const struct mix_
 }
 
 static bool
+read_jitter(struct cli *cli, const char *text, double *jitter)
+{
+    return cli_amount(cli, "jitter", text, false, jitter) &&
+           (*jitter < 1 || cli_usage(cli, "--jitter must be below 1, got '%s'", text));
+}
+
+static bool
 run(struct cli *cli, const struct steptime_args *args)
 {
     const struct mix_options options = MIX_OPTIONS(args);
     struct mix_tables t = {.net = NULL};
     struct parallel_count count = {0, 0};
-    bool ok = mix_tables_read(cli, &options, args->alone_given, &t);
+    double jitter = 0;
+    bool ok = (!args->jitter_given || read_jitter(cli, args->jitter_arg, &jitter)) &&
+              mix_tables_read(cli, &options, args->alone_given, &t);
     if (ok && args->list_given)
         ok = cli_open_writer(cli, false) && list(cli, &t.stacks);
     else if (ok)
-        ok = answer_all(cli, &options, &t, &count);
+        ok = answer_all(cli, &options, &t, jitter, &count);
     if (ok && count.refused > 0)
         ok = rec_fail(&cli->err, REC_NO,
                       "%llu of %llu questions have no answer (how=none): law= says why",

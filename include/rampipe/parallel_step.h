@@ -226,6 +226,21 @@ bool parallel_step(const struct parallel_model *model, const struct parallel_mix
                    const struct parallel_machine *machine, struct parallel_step *step,
                    struct rec_error *err) REC_MUST_CHECK;
 
+/* ---- jitter ---------------------------------------------------------------------- */
+
+/** The mean of the largest of n independent standard normal numbers, and a quantile of
+ * it: what a `share` of the largest ones does not exceed, 0 < share < 1. */
+double parallel_slowest(double n);
+double parallel_slowest_quantile(double n, double share);
+
+/** What it costs to wait for the slowest rank, if the times of ranks have this standard
+ * deviation relative to the step's. */
+struct parallel_wait {
+    double mean;     /* seconds that a step takes longer */
+    double p10, p90; /* seconds that a tenth, nine tenths of the steps do not exceed */
+};
+struct parallel_wait parallel_wait(double jitter, double ranks, double seconds);
+
 /* ---- tables and questions ------------------------------------------------------ */
 
 /** Stacks in the order of their records; later ones of a name replace earlier ones.
@@ -254,6 +269,7 @@ struct parallel_tables {
     const struct parallel_stacks *stacks;
     const struct device_table *devices;
     const struct collective_table *collectives;
+    double jitter; /* of the time of a rank, relative; 0: none is modelled */
 };
 
 struct parallel_count {

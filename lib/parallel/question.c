@@ -472,7 +472,8 @@ make_machine(struct field *f, const struct parallel_tables *tables,
 static bool
 is_answer(struct rec_str key)
 {
-    static const char *const keys[] = {"seconds", "memory", "why", "error", "how", "law"};
+    static const char *const keys[] = {"seconds", "memory", "why", "error",
+                                       "how",     "law",    "p10", "p90"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (rec_str_is(key, keys[i]))
             return true;
@@ -501,8 +502,11 @@ write_question(const struct rec_reader *reader, const struct rec *rec,
 
 static void
 write_answer(struct rec_writer *writer, const struct parallel_question *q,
-             const struct parallel_step *step)
+             const struct parallel_step *step, double jitter)
 {
+    struct parallel_wait wait =
+        parallel_wait(jitter, (double)parallel_ranks(&q->mix), step->seconds);
+    double seconds = step->seconds + wait.mean;
     const struct parallel_parts *p = &step->parts;
     const struct parallel_stack *stack = q->machine.stack;
     double error = q->like ? stack->like : stack->error;
@@ -521,19 +525,23 @@ write_answer(struct rec_writer *writer, const struct parallel_question *q,
                 {"idle", step->idle},
                 {"gradients", step->once.gradients},
                 {"gather", step->once.weights},
-                {"optimizer", step->once.optimizer}};
+                {"optimizer", step->once.optimizer},
+                {"slowest", wait.mean}};
     char why[400] = "", law[160];
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        if (part[i].seconds >= 0.0005 * step->seconds)
+        if (part[i].seconds >= 0.0005 * seconds)
             snprintf(why + strlen(why), sizeof why - strlen(why), "%s%s %.1f",
-                     why[0] ? ", " : "", part[i].name,
-                     100 * part[i].seconds / step->seconds);
+                     why[0] ? ", " : "", part[i].name, 100 * part[i].seconds / seconds);
     snprintf(law, sizeof law, "stack %s%s%s", stack->name,
              q->like ? ", of the same device and precision" : "",
              parallel_memory_sum(&step->memory) > q->machine.memory
                  ? "; the device has too little memory"
                  : "");
-    rec_num_key(writer, "seconds", step->seconds);
+    rec_num_key(writer, "seconds", seconds);
+    if (jitter > 0) {
+        rec_num_key(writer, "p10", wait.p10);
+        rec_num_key(writer, "p90", wait.p90);
+    }
     rec_num_key(writer, "memory", parallel_memory_sum(&step->memory));
     rec_text_key(writer, "why", why);
     rec_text_key(writer, "how", q->like ? "like" : "stack");
@@ -593,7 +601,7 @@ parallel_answer_record(const struct parallel_tables *tables,
     if (ok && write_question(reader, rec, writer, err)) {
         count->asked++;
         if (found)
-            write_answer(writer, &q, &step);
+            write_answer(writer, &q, &step, tables->jitter);
         else {
             count->refused++;
             rec_text_key(writer, "how", "none");

@@ -364,6 +364,43 @@ test_refused(void **state)
     refused(mix, "expert parallelism 2, but no layer has experts");
 }
 
+/* The largest of N normal numbers. Means: 0, 1 / sqrt(pi), 3 / (2 sqrt(pi)); of four and
+ * five, of 100 and 1,000 as in tables of order statistics (Tippett, 1925). Its median
+ * among two is where P^2 = 1/2. Of a step of 100 s on two ranks with 1 % it costs
+ * 1 / sqrt(pi) s. */
+static void
+test_slowest(void **state)
+{
+    static const struct {
+        double n, mean, within;
+    } known[] = {{1, 0, 1e-12},
+                 {2, 0.56418958354775628, 1e-12},
+                 {3, 0.84628437532163443, 1e-12},
+                 {4, 1.0293753730039641, 1e-10},
+                 {5, 1.1629644736405196, 1e-10},
+                 {100, 2.50759, 5e-6},
+                 {1000, 3.24144, 5e-6}};
+    struct parallel_wait wait = parallel_wait(0.01, 2, 100);
+    double before = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        assert_near(parallel_slowest(known[i].n), known[i].mean, known[i].within);
+    for (double n = 1; n <= 1 << 20; n *= 2) {
+        double low = parallel_slowest_quantile(n, 0.1), x;
+        double high = parallel_slowest_quantile(n, 0.9);
+        /* P(largest <= x) = P(one <= x)^n */
+        x = 1 - erfc(high / sqrt(2)) / 2;
+        assert_near(pow(x, n), 0.9, 1e-9);
+        assert_true(low < parallel_slowest(n) && parallel_slowest(n) < high);
+        assert_true(n == 1 || parallel_slowest(n) > before);
+        before = parallel_slowest(n);
+    }
+    assert_near(parallel_slowest_quantile(1, 0.9), 1.2815515655446004, 1e-12);
+    assert_near(erfc(-parallel_slowest_quantile(2, 0.5) / sqrt(2)) / 2, sqrt(0.5), 1e-12);
+    assert_near(wait.mean, 0.56418958354775628, 1e-10);
+    assert_near(wait.p90, 100 + parallel_slowest_quantile(2, 0.9), 1e-10);
+}
+
 int
 main(void)
 {
@@ -371,6 +408,6 @@ main(void)
         cmocka_unit_test(test_memory),  cmocka_unit_test(test_memory_of),
         cmocka_unit_test(test_adds_up), cmocka_unit_test(test_scales),
         cmocka_unit_test(test_by_hand), cmocka_unit_test(test_chunks),
-        cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_slowest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
