@@ -59,7 +59,8 @@ flags() {
         printf '%b\n' 'id\tdevice\tm\tk\tn\ttime_s' 'a\th100-80\t4096\t8192\t8192\t1e-3' >gemm.tsv &&
         printf '%b\n' 'id\tfamily\tgpu\tprecision\tlayers\thidden\tffn\theads\tvocab\tseq\tgbs\tstep_s' \
             'a\tmine\th100-80\tbf16\t8\t1024\t4096\t8\t32000\t1024\t8\t1' >steps.tsv &&
-        rp-accuracy --only steps,kernels .. 2>told >out && grep -q '^mine ' out && grep -q '^h100-80/bf16/gemm' out)
+        rp-accuracy --only steps,kernels .. 2>told >out && grep -q '^mine ' out && grep -q '^h100-80/bf16/gemm' out &&
+        rp-measure-kernels --no-gpu 2>told >mine.rec && rp-steptime --devices mine.rec --list | grep -q '^mine ')
     export PYTHONDONTWRITEBYTECODE=1
     python3 traces/agents/train.py --generations 0 --jobs 3 | grep '^trained	'
     PATH=/usr/bin:/bin python3 traces/tasks/matrix_powers/arguments.py 3 3 | grep '^trace of power 3: '
