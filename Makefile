@@ -5,7 +5,7 @@
 ## make install       install below PREFIX (/usr/local), or below DESTDIR/PREFIX; make uninstall removes it
 ## make man           make the manual pages, in build/man
 ## make bench         measure the speed of the tools; bench-scale: how time grows with the input
-## make accuracy      compare times of pdgen and collective with published ones
+## make accuracy      compare predictions with published and measured times
 ## make traces        make the samples in traces/ again
 ## make lint          run clang and the checkers; make format formats the sources
 ## make check-asan    run the tests with sanitizers; check-faults: with failing calls
@@ -173,7 +173,8 @@ $(BUILD)/libexec/rampipe/%: $$(call whole,$$(call tool_of,$$*)) $(LIB)
 # pages use these names, so they are made in a folder of the prefix.
 PROGRAM_PREFIX ?=
 # Scripts that are installed like tools.
-PLOTS := plot-training plot-latency plot-network plot-plan report fit-collectives predict-collectives fit-steps predict-steps predict-kernels
+PLOTS := plot-training plot-latency plot-network plot-plan report fit-collectives predict-collectives fit-steps predict-steps predict-kernels \
+    accuracy measure-kernels
 PAGES := $(GGO:%=%.1) $(PLOTS:%=%.1) rampipe.5
 PAGE_DIR := $(BUILD)/man$(PROGRAM_PREFIX:%=/%)
 man: $(PAGES:%=$(BUILD)/man/%) $(BUILD)/man/rampipe.1
@@ -255,13 +256,11 @@ coverage: | build/needs/coverage
 
 bench: build/needs/bench all $(BENCH)
 	@BUILD=$(BUILD) tests/bench/run
-# Compares times of pdgen, of collective and of steptime with measured ones.
+# Compares times of pdgen with published ones, and predictions with all measured tables; pictures in build/accuracy.
 accuracy: all
 	@BUILD=$(BUILD) tests/bench/accuracy
-	@if [ -d ../shared/golden/measured ]; then BUILD=$(BUILD) tests/bench/collectives; \
-	    else echo 'collective: not compared, ../shared is not here'; fi
-	@if [ -d ../shared/golden/parallel ]; then BUILD=$(BUILD) tests/bench/steps; \
-	    else echo 'steptime: not compared, ../shared is not here'; fi
+	@if [ -d ../shared/golden ]; then BUILD=$(BUILD) scripts/accuracy --pictures=$(BUILD)/accuracy ../shared/golden; \
+	    else echo 'accuracy: ../shared with the measured tables is not here'; fi
 bench-scale: build/needs/bench all
 	@BUILD=$(BUILD) tests/bench/scale
 
@@ -349,7 +348,7 @@ uninstall:
 
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch] tests/*/*/*.c)
-SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/plot-network %/fit-collectives %/predict-collectives %/fit-steps %/predict-steps %/predict-kernels %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/tools/worker.sh \
+SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/plot-network %/fit-collectives %/predict-collectives %/fit-steps %/predict-steps %/predict-kernels %/accuracy %/measure-kernels %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/tools/worker.sh \
     tests/bench/run tests/bench/accuracy tests/bench/collectives tests/bench/steps $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
     tests/fuzz/run tests/fault/sweep tests/fresh
 # Tests have files with names such as 1 and cut, and split words on purpose.

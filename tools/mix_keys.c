@@ -19,12 +19,65 @@ read_stacks(struct cli *cli, const char *path, struct parallel_stacks *stacks)
     return ok;
 }
 
+/* Records of a device and of what it needs: of which table each kind is. */
+enum { DEVICES, STACKS, COLLECTIVES, TABLES };
+
+static int
+table_of(enum rec_type type)
+{
+    switch (type) {
+    case REC_COMMENT:
+    case REC_MARK: return TABLES;
+    case REC_STACK: return STACKS;
+    case REC_SERIES:
+    case REC_PIECE:
+    case REC_FABRIC:
+    case REC_CHECKED: return COLLECTIVES;
+    default: return DEVICES; /* which refuses what it does not know */
+    }
+}
+
+/* The records of each table as a text; those of others are comments there, so that lines
+ * keep their numbers. */
 static bool
-read_devices(struct cli *cli, const char *path, struct device_table *devices)
+divide(struct cli *cli, const char *path, char **part)
 {
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &cli->err);
-    bool ok = reader && device_table_read(devices, reader, &cli->err);
+    struct rec_text text[TABLES] = {{0}};
+    bool ok = reader;
+    struct rec rec;
+    int status = -1;
+    for (int i = 0; i < TABLES; i++)
+        ok = ok && rec_text_open(&text[i], &cli->err);
+    while (ok && (status = rec_next(reader, &rec, &cli->err)) > 0)
+        for (int i = 0; i < TABLES; i++)
+            fprintf(text[i].out, "%.*s\n",
+                    table_of(rec.type) == i ? (int)rec.line.len : 1,
+                    table_of(rec.type) == i ? rec.line.ptr : "#");
+    for (int i = 0; i < TABLES; i++)
+        if (text[i].out && !(part[i] = rec_text_close(&text[i], &cli->err)))
+            status = -1;
     rec_reader_close(reader);
+    return status == 0;
+}
+
+static bool
+read_machine(struct cli *cli, const char *path, struct mix_tables *tables)
+{
+    char *part[TABLES] = {NULL};
+    bool ok = divide(cli, path, part);
+    for (int i = 0; ok && i < TABLES; i++) {
+        struct rec_reader *reader =
+            rec_reader_open_text(path, rec_str(part[i]), &cli->err);
+        ok = reader &&
+             (i == DEVICES ? device_table_read(&tables->devices, reader, &cli->err)
+              : i == STACKS
+                  ? parallel_stacks_read(&tables->stacks, reader, &cli->err)
+                  : collective_table_read(&tables->collectives, reader, &cli->err));
+        rec_reader_close(reader);
+    }
+    for (int i = 0; i < TABLES; i++)
+        free(part[i]);
     return ok;
 }
 
@@ -168,7 +221,7 @@ mix_tables_read(struct cli *cli, const struct mix_options *options, bool alone,
            collective_table_read_shipped(&tables->collectives, &cli->err) &&
            (alone || parallel_stacks_read_shipped(&tables->stacks, &cli->err)) &&
            (!options->stacks || read_stacks(cli, options->stacks, &tables->stacks)) &&
-           (!options->devices || read_devices(cli, options->devices, &tables->devices)) &&
+           (!options->devices || read_machine(cli, options->devices, tables)) &&
            (!options->schedule || read_schedule(cli, options->schedule, tables)) &&
            (!options->args ||
             read_args(cli, options->args,

@@ -37,7 +37,7 @@ list(struct cli *cli, const struct parallel_stacks *stacks)
 
 static bool
 answer_all(struct cli *cli, const struct mix_options *options, const struct mix_tables *t,
-           struct parallel_count *count)
+           double jitter, struct parallel_count *count)
 {
     const struct parallel_tables tables = {&t->stacks, &t->devices, &t->collectives,
                                            &t->own};
@@ -85,6 +85,13 @@ read_money(struct cli *cli, const struct steptime_args *args,
 }
 
 static bool
+read_jitter(struct cli *cli, const char *text, double *jitter)
+{
+    return cli_amount(cli, "jitter", text, false, jitter) &&
+           (*jitter < 1 || cli_usage(cli, "--jitter must be below 1, got '%s'", text));
+}
+
+static bool
 run(struct cli *cli, const struct steptime_args *args)
 {
     const struct mix_options options = MIX_OPTIONS(args);
@@ -93,6 +100,7 @@ run(struct cli *cli, const struct steptime_args *args)
     uint64_t near = 0;
     bool ok =
         read_money(cli, args, &count) &&
+        (!args->jitter_given || read_jitter(cli, args->jitter_arg, &count.jitter)) &&
         (!args->near_given || cli_count(cli, "near", args->near_arg, 1, 1000, &near)) &&
         mix_tables_read(cli, &options, args->alone_given, &t);
     count.near = (uint32_t)near;

@@ -90,6 +90,7 @@ struct parallel_mix {
     bool deal_heads; /* context parallelism deals heads by all-to-alls; else keys and
                         values go round */
     bool blocks;     /* of 8 bits: each 32 elements have a scale (MXFP8) */
+    bool fp16; /* its 16-bit numbers are fp16: the optimizer has 32-bit gradients */
     bool attention_fp8;
     bool gather_fp8; /* shards of weights are gathered in 8 bits */
     bool graph;      /* CUDA graphs: the host issues no single kernels */
@@ -129,6 +130,7 @@ struct parallel_memory {
     double weights, gradients, optimizer;
     double activations; /* at their peak */
     double working;     /* of the layer that is recomputed or gathered, and of the loss */
+    double overhead;    /* of the stack: what is not counted op by op */
 };
 /** The sum of all kinds. */
 double parallel_memory_sum(const struct parallel_memory *memory);
@@ -150,10 +152,11 @@ unsigned parallel_trained(const struct parallel_kind *kind,
 /** Bytes that a virtual stage keeps of a microbatch until its backward pass. */
 double parallel_stage_kept(const struct parallel_mix *mix,
                            const struct parallel_model *model, uint32_t stage);
-/** Memory of device r without activations, with `gradient` bytes for the gradient of a
- * parameter. */
+/** Memory of device r without activations. */
+struct parallel_stack;
 void parallel_memory_of(const struct parallel_mix *mix,
-                        const struct parallel_model *model, uint32_t r, double gradient,
+                        const struct parallel_model *model, uint32_t r,
+                        const struct parallel_stack *stack,
                         struct parallel_memory *memory);
 
 /* ---- the machine ------------------------------------------------------------- */
@@ -169,6 +172,9 @@ struct parallel_stack {
     bool blocking, copies;
     double between;  /* seconds between steps in which the device waits for the host */
     double gradient; /* bytes of an element in the exchange of gradients */
+    double held;     /* bytes that the gradient of a parameter takes in memory */
+    double loss;     /* bytes that the loss holds of a score of a word */
+    double overhead; /* bytes: context, buffers, what the allocator cannot use */
     const char *device, *precision, *families, *releases; /* lists; "": none given */
     double fit, error, like;                              /* mean errors; < 0: unknown */
     uint64_t rows;
@@ -276,6 +282,21 @@ bool parallel_step_each(const struct parallel_model *model,
                         struct parallel_step *step, struct parallel_step *each,
                         struct rec_error *err) REC_MUST_CHECK;
 
+/* ---- jitter ---------------------------------------------------------------------- */
+
+/** The mean of the largest of n independent standard normal numbers, and a quantile of
+ * it: what a `share` of the largest ones does not exceed, 0 < share < 1. */
+double parallel_slowest(double n);
+double parallel_slowest_quantile(double n, double share);
+
+/** What it costs to wait for the slowest rank, if the times of ranks have this standard
+ * deviation relative to the step's. */
+struct parallel_wait {
+    double mean;     /* seconds that a step takes longer */
+    double p10, p90; /* seconds that a tenth, nine tenths of the steps do not exceed */
+};
+struct parallel_wait parallel_wait(double jitter, double ranks, double seconds);
+
 /* ---- tables and questions ------------------------------------------------------ */
 
 /** Stacks in the order of their records; later ones of a name replace earlier ones.
@@ -312,6 +333,7 @@ struct parallel_count {
     uint64_t asked;
     uint64_t refused; /* of these */
     bool stages;      /* a spent record for each device of the pipeline follows */
+    double jitter;    /* of the time of a rank, relative; 0: none is modelled */
     double tokens;    /* to be trained with: days and US$ are said; 0: not said */
     double price;     /* of a device, US$ an hour; 0: not known */
     uint32_t near;    /* so many measured steps that are near follow (near records) */

@@ -383,6 +383,16 @@ REC_ROW(STACK, ALONE, "stack",
           "seconds between steps in which the device waits for the host; without it 0.007")
     REC_KEY("gradient", COUNT,
           "bytes of an element of gradients where replicas exchange them; without it 4")
+    REC_KEY("held", COUNT,
+          "bytes that the gradient of a parameter takes in memory; without it gradient=; "
+          "of fp16 always 2, and 16 of the optimizer")
+    REC_KEY("loss", COUNT,
+          "bytes that the loss holds of each score of a word at its peak: 4, the "
+          "default, if it is fused; 14 of PyTorch's own, whose gradient of log_softmax "
+          "needs the score in 16 bits and three of its kind in 32")
+    REC_KEY("overhead", AMOUNT,
+          "bytes of a device that training takes beside what it counts: context, buffers "
+          "of exchanges, what the allocator cannot use")
     REC_KEY("rows", COUNT, "measured steps that the numbers were fitted to")
     REC_KEY("fit", AMOUNT, "mean of |predicted / measured - 1| on them")
     REC_KEY("error", AMOUNT,
@@ -486,6 +496,9 @@ REC_ROW(TRAINING, ALONE, "training",
           "gpipe, 1f1b, interleaved, zero-bubble, v, or the name of a schedule of one's "
           "own; without it 1f1b, or interleaved if vp > 1")
     REC_KEY("seconds", AMOUNT, "the answer")
+    REC_KEY("p10", AMOUNT,
+          "with steptime --jitter: seconds that a tenth of the steps does not exceed")
+    REC_KEY("p90", AMOUNT, "likewise nine tenths")
     REC_KEY("memory", AMOUNT, "bytes of the device that needs most")
     REC_KEY("why", TEXT, "shares of the time in percent")
     REC_KEY("error", AMOUNT,

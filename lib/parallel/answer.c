@@ -15,7 +15,7 @@ parallel_is_answer(struct rec_str key)
         "exposed_dp",   "exposed_cp",     "exposed_ep", "of_weights", "of_gradients",
         "of_optimizer", "of_activations", "of_working", "days",       "dollars",
         "closed",       "bound",          "cost",       "vary",       "factor",
-        "frontier",     "kept"};
+        "frontier",     "kept",           "p10",        "p90"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (rec_str_is(key, keys[i]))
             return true;
@@ -125,8 +125,11 @@ write_figures(struct rec_writer *writer, const struct parallel_question *q,
 
 void
 parallel_answer_keys(struct rec_writer *writer, const struct parallel_question *q,
-                     const struct parallel_step *step)
+                     const struct parallel_step *step, double jitter)
 {
+    struct parallel_wait wait =
+        parallel_wait(jitter, (double)parallel_ranks(&q->mix), step->seconds);
+    double seconds = step->seconds + wait.mean;
     const struct parallel_stack *stack = q->machine.stack;
     double error = q->like ? stack->like : stack->error;
     bool little = parallel_memory_sum(&step->memory) > q->machine.memory;
@@ -134,10 +137,12 @@ parallel_answer_keys(struct rec_writer *writer, const struct parallel_question *
     char why[400] = "", law[300], fits[120] = "";
     parallel_shares(step, part);
     for (size_t i = 0; i < PARALLEL_SHARES; i++)
-        if (part[i].seconds >= 0.0005 * step->seconds)
+        if (part[i].seconds >= 0.0005 * seconds)
             snprintf(why + strlen(why), sizeof why - strlen(why), "%s%s %.1f",
-                     why[0] ? ", " : "", part[i].name,
-                     100 * part[i].seconds / step->seconds);
+                     why[0] ? ", " : "", part[i].name, 100 * part[i].seconds / seconds);
+    if (wait.mean >= 0.0005 * seconds)
+        snprintf(why + strlen(why), sizeof why - strlen(why), ", slowest %.1f",
+                 100 * wait.mean / seconds);
     if (little)
         what_fits(q, fits, sizeof fits);
     snprintf(law, sizeof law, "stack %s%s%s%s", stack->name,
@@ -145,7 +150,11 @@ parallel_answer_keys(struct rec_writer *writer, const struct parallel_question *
              : q->like ? ", of the same device and precision"
                        : "",
              little ? "; the device has too little memory" : "", fits);
-    rec_num_key(writer, "seconds", step->seconds);
+    rec_num_key(writer, "seconds", seconds);
+    if (jitter > 0) {
+        rec_num_key(writer, "p10", wait.p10);
+        rec_num_key(writer, "p90", wait.p90);
+    }
     rec_num_key(writer, "memory", parallel_memory_sum(&step->memory));
     rec_text_key(writer, "why", why);
     rec_text_key(writer, "how", q->like ? "like" : "stack");
@@ -178,7 +187,7 @@ parallel_answer_record(const struct parallel_tables *tables,
                        struct rec_error *err)
 {
     struct parallel_question q;
-    struct parallel_step step, *each = NULL;
+    struct parallel_step step, waited, *each = NULL;
     bool found, ok;
     if (rec->type != REC_TRAINING) {
         rec_put_line(writer, rec->line);
@@ -195,8 +204,12 @@ parallel_answer_record(const struct parallel_tables *tables,
     if (ok && write_question(reader, rec, writer, err)) {
         count->asked++;
         if (found) {
-            parallel_answer_keys(writer, &q, &step);
-            write_figures(writer, &q, &step, count);
+            parallel_answer_keys(writer, &q, &step, count->jitter);
+            waited = step;
+            waited.seconds +=
+                parallel_wait(count->jitter, (double)parallel_ranks(&q.mix), step.seconds)
+                    .mean;
+            write_figures(writer, &q, &waited, count);
         } else {
             count->refused++;
             rec_text_key(writer, "how", "none");

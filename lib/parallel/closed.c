@@ -105,7 +105,9 @@ closed_layers_make(const struct closed *c, const struct parallel_mix *mix,
         layers->forward[k] = parallel_parts_sum(&passes.forward);
         layers->backward[k] = parallel_parts_sum(&passes.backward);
         if (!layers->stored)
-            layers->kept[k] = parallel_stage_kept(&alone, model, stage);
+            layers->kept[k] =
+                parallel_stage_kept(&alone, model, stage) -
+                (k <= c->kinds ? parallel_sent_kept(&alone, model) : 0);
     }
     for (uint32_t i = 0; !layers->stored && i < c->signatures; i++)
         layers->working[i] = NAN;
@@ -120,7 +122,7 @@ working(const struct closed *c, const struct parallel_mix *mix,
     uint32_t i = c->signature[r];
     if (i < c->signatures && !isnan(layers->working[i]))
         return layers->working[i];
-    parallel_memory_of(mix, c->model, r, c->machine->stack->gradient, &memory);
+    parallel_memory_of(mix, c->model, r, c->machine->stack, &memory);
     if (i < c->signatures)
         layers->working[i] = memory.working;
     return memory.working;
@@ -214,8 +216,9 @@ memory_of(struct closed *c, const struct parallel_mix *mix, struct closed_layers
     double *fixed = &c->held[c->holding[r]].fixed[mix->zero];
     if (isnan(*fixed)) {
         struct parallel_memory memory;
-        parallel_memory_of(mix, c->model, r, c->machine->stack->gradient, &memory);
-        *fixed = memory.weights + memory.gradients + memory.optimizer;
+        parallel_memory_of(mix, c->model, r, c->machine->stack, &memory);
+        *fixed = memory.weights + memory.gradients + memory.optimizer +
+                 memory.overhead;
     }
     if (isnan(c->activations[r]))
         c->activations[r] = closed_kept(c, mix, r);

@@ -211,13 +211,14 @@ closed_kept(const struct closed *c, const struct parallel_mix *mix, uint32_t r)
 
 /* Sums the layers of the stages. */
 static void
-sum_stages(struct closed *c, const struct closed_layers *layers, double blocking)
+sum_stages(struct closed *c, const struct closed_layers *layers, double blocking,
+           double sent)
 {
     uint32_t n = c->pp * c->vp, kinds = c->kinds;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t *count = &c->count[i * kinds];
         double forward = i + 1 < n ? blocking : 0, backward = i > 0 ? blocking : 0;
-        double kept = 0;
+        double kept = i == n - 1 ? 0 : sent;
         for (uint32_t k = 0; k < kinds; k++) {
             forward += count[k] * layers->forward[k];
             backward += count[k] * layers->backward[k];
@@ -250,7 +251,7 @@ closed_stages(struct closed *c, const struct parallel_mix *mix,
     c->ran = false;
     for (uint32_t r = 0; r < c->pp; r++)
         c->activations[r] = NAN;
-    sum_stages(c, layers, blocking);
+    sum_stages(c, layers, blocking, parallel_sent_kept(mix, c->model));
     for (int kind = 0; kind < 2; kind++) {
         uint32_t none = kind == 0 ? c->pp * c->vp - 1 : 0; /* sends no message */
         for (uint32_t r = 0; r < c->pp; r++) {

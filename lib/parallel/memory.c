@@ -5,10 +5,11 @@
  */
 #include "private.h"
 
-/* Bytes of an element in 16 bits, and of what Adam holds of a parameter: a 32-bit copy
- * and two moments. */
-enum { ELEMENT = 2, ADAM = 12 };
-
+/* Bytes of an element in 16 bits and in 32. */
+enum { ELEMENT = 2, FLOAT = 4 };
+/* Of what Adam holds of a parameter: a 32-bit copy and two moments; of fp16 also the
+ * gradient in 32 bits. */
+enum { ADAM = 12, ADAM_FP16 = 16 };
 double
 parallel_tokens(const struct parallel_model *model, const struct parallel_mix *mix)
 {
@@ -32,6 +33,16 @@ parallel_divided_kv(const struct parallel_model *model, const struct parallel_mi
     return mix->tp < heads ? mix->tp : heads;
 }
 
+/* Products in 8 or 4 bits keep their inputs as they read them; the head is in 16 bits. */
+static double
+input_share(const struct parallel_op *op, const struct parallel_mix *mix)
+{
+    bool small = op->does == PARALLEL_PRODUCT && op->split != PARALLEL_VOCABULARY;
+    return !small || mix->precision == PARALLEL_BF16 ? 1
+           : mix->precision == PARALLEL_FP8          ? 0.5
+                                                     : 0.25;
+}
+
 /* Pairs of a query and a key are a matrix of `sequence` columns. */
 static double
 kept_of(const struct parallel_op *op, const struct parallel_model *model,
@@ -46,17 +57,33 @@ kept_of(const struct parallel_op *op, const struct parallel_model *model,
         return kept; /* no gradient of its weights needs its input */
     if (op->matched)
         kept *= model->sequence;
-    return kept + op->kept_input / parallel_divided(PARALLEL_TOKENS, mix);
+    return kept +
+           op->kept_input * input_share(op, mix) / parallel_divided(PARALLEL_TOKENS, mix);
 }
 
-double
-parallel_kept(const struct parallel_kind *kind, const struct parallel_model *model,
-              const struct parallel_mix *mix)
+/* The results of an op, bytes a token, of which every second product's are kept if the
+ * others are computed again: each matrix counts, also those of one product (queries, keys
+ * and values; both halves of a gated MLP). *products counts them. */
+static double
+kept_result(const struct parallel_op *op, const struct parallel_model *model,
+            const struct parallel_mix *mix, unsigned *products)
 {
-    double sum = 0;
-    for (unsigned i = 0; i < kind->nops; i++)
-        sum += kept_of(&kind->op[i], model, mix, mix->recompute == PARALLEL_SELECTIVE);
-    return sum * parallel_tokens(model, mix);
+    double part[3] = {op->n - op->kv, op->kv / 2, op->kv / 2}, sum = 0, by;
+    unsigned parts = op->kv > 0 ? 3 : 1;
+    if (op->does == PARALLEL_ATTENTION)
+        return (ELEMENT * op->n + FLOAT) * model->t.heads / mix->tp;
+    if (op->does != PARALLEL_PRODUCT)
+        return 0;
+    if (model->t.gated && op->k == model->t.width && op->n == 2.0 * model->t.inner) {
+        part[0] = part[1] = op->n / 2;
+        parts = 2;
+    }
+    by = op->split == PARALLEL_INNER ? parallel_divided(PARALLEL_TOKENS, mix)
+                                     : parallel_divided(op->split, mix);
+    for (unsigned i = 0; i < parts; i++)
+        if ((*products)++ % 2 == 0)
+            sum += ELEMENT * op->rows * part[i] / by;
+    return sum;
 }
 
 /* Of a layer that is run again: its input. */
@@ -65,6 +92,23 @@ input_of(const struct parallel_model *model, const struct parallel_mix *mix)
 {
     return ELEMENT * parallel_tokens(model, mix) * model->t.width /
            parallel_divided(PARALLEL_TOKENS, mix);
+}
+
+double
+parallel_kept(const struct parallel_kind *kind, const struct parallel_model *model,
+              const struct parallel_mix *mix)
+{
+    double sum = 0;
+    unsigned products = 0;
+    bool layer = kind != &model->embedding && kind != &model->head;
+    if (mix->recompute == PARALLEL_HALF && layer) {
+        for (unsigned i = 0; i < kind->nops; i++)
+            sum += kept_result(&kind->op[i], model, mix, &products);
+        return sum * parallel_tokens(model, mix) + input_of(model, mix);
+    }
+    for (unsigned i = 0; i < kind->nops; i++)
+        sum += kept_of(&kind->op[i], model, mix, mix->recompute == PARALLEL_SELECTIVE);
+    return sum * parallel_tokens(model, mix);
 }
 
 static unsigned
@@ -115,85 +159,146 @@ parallel_trained(const struct parallel_kind *kind, const struct parallel_mix *mi
 double
 parallel_memory_sum(const struct parallel_memory *m)
 {
-    return m->weights + m->gradients + m->optimizer + m->activations + m->working;
+    return m->weights + m->gradients + m->optimizer + m->activations + m->working +
+           m->overhead;
 }
 
-/* Parameters on a device. */
-struct params {
-    double dense, experts;
+/* What a virtual stage holds for good, keeps of a microbatch, and needs for a while. */
+struct held {
+    double dense, experts; /* parameters */
     double dense_trained, experts_trained;
+    double kept, working; /* bytes */
 };
 
 static void
-add_kind(const struct parallel_kind *kind, const struct parallel_mix *mix,
-         const struct parallel_model *model, struct params *p)
+at_least(double *most, double value)
 {
-    parallel_held(kind, mix, model, &p->dense, &p->experts);
-    parallel_trained(kind, mix, model, &p->dense_trained, &p->experts_trained);
+    if (value > *most)
+        *most = value;
 }
 
-/* Adds what a virtual stage holds for good. Returns what it keeps of a microbatch. */
+/* The largest trained weight of these ops on one rank. */
 static double
+largest(const struct parallel_kind *kind, const struct parallel_mix *mix)
+{
+    double most = 0;
+    for (unsigned i = 0; i < kind->nops; i++) {
+        const struct parallel_op *op = &kind->op[i];
+        bool experts =
+            op->split == PARALLEL_EXPERTS || op->split == PARALLEL_EXPERTS_INNER;
+        double by = experts ? mix->etp : parallel_divided(op->split, mix);
+        if (op->does == PARALLEL_PRODUCT && !parallel_frozen(mix, op))
+            at_least(&most, op->k * op->n / by);
+    }
+    return most;
+}
+
+/* What weights need for a while. The gradient of one is made in 16 bits and, but for
+ * fp16, added in 32; weights that are sharded are gathered whole, this layer's and the
+ * next one's. */
+static double
+passing(const struct parallel_kind *kind, const struct parallel_mix *mix,
+        const struct parallel_model *model)
+{
+    double dense = 0, experts = 0;
+    if (mix->zero < 3)
+        return (ELEMENT + (mix->fp16 ? 0 : FLOAT)) * largest(kind, mix);
+    parallel_held(kind, mix, model, &dense, &experts);
+    return 2 * ELEMENT * (dense + experts);
+}
+
+static void
+add_kind(const struct parallel_kind *kind, const struct parallel_mix *mix,
+         const struct parallel_model *model, struct held *held)
+{
+    parallel_held(kind, mix, model, &held->dense, &held->experts);
+    parallel_trained(kind, mix, model, &held->dense_trained, &held->experts_trained);
+}
+
+double
+parallel_sent_kept(const struct parallel_mix *mix, const struct parallel_model *model)
+{
+    return mix->pp > 1 ? input_of(model, mix) : 0;
+}
+
+/* `bytes` is what the loss holds of a score. */
+static void
 add_stage(const struct parallel_mix *mix, const struct parallel_model *model,
-          uint32_t stage, struct params *p, double *working)
+          uint32_t stage, double bytes, struct held *held)
 {
     struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
-    double kept = 0;
     for (uint32_t i = 0; i < chunk.layers; i++) {
         const struct parallel_kind *kind = &model->kind[model->of[chunk.first + i]];
         bool full = i < parallel_again(mix, stage);
         double all = parallel_kept(kind, model, mix);
-        add_kind(kind, mix, model, p);
-        kept += full ? input_of(model, mix) : all;
-        if (full && all > *working)
-            *working = all;
+        add_kind(kind, mix, model, held);
+        held->kept += full ? input_of(model, mix) : all;
+        at_least(&held->working, passing(kind, mix, model) + (full ? all : 0));
     }
     if (chunk.embedding) {
-        add_kind(&model->embedding, mix, model, p);
-        kept += parallel_kept(&model->embedding, model, mix);
+        add_kind(&model->embedding, mix, model, held);
+        held->kept += parallel_kept(&model->embedding, model, mix);
     }
     if (chunk.head) {
         double loss = parallel_kept(&model->head, model, mix);
         double copy = (double)model->t.words * model->t.width / mix->tp;
-        add_kind(&model->head, mix, model, p);
+        add_kind(&model->head, mix, model, held);
         if (model->t.tied && mix->pp > 1) { /* of the embedding's */
-            p->dense += copy;
-            p->dense_trained += parallel_frozen(mix, &model->embedding.op[0]) ? 0 : copy;
+            held->dense += copy;
+            held->dense_trained +=
+                parallel_frozen(mix, &model->embedding.op[0]) ? 0 : copy;
         }
-        if (loss > *working)
-            *working = loss;
-    }
-    return kept;
+        loss += (bytes - FLOAT) * parallel_tokens(model, mix) * model->t.words / mix->tp;
+        at_least(&held->working, loss);
+        at_least(&held->working, passing(&model->head, mix, model));
+    } else
+        held->kept += parallel_sent_kept(mix, model);
 }
 
 double
 parallel_stage_kept(const struct parallel_mix *mix, const struct parallel_model *model,
                     uint32_t stage)
 {
-    struct params p = {0};
-    double working = 0;
-    return add_stage(mix, model, stage, &p, &working);
+    struct held held = {0};
+    add_stage(mix, model, stage, FLOAT, &held);
+    return held.kept;
 }
 
 void
 parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *model,
-                   uint32_t r, double gradient, struct parallel_memory *memory)
+                   uint32_t r, const struct parallel_stack *stack,
+                   struct parallel_memory *memory)
 {
-    struct params p = {0};
-    double working = 0, shards, spread, trained, sharded;
+    struct held held = {0};
+    double whole, trained, shard, sharded, shards = (double)mix->dp * mix->cp;
+    double spread = shards * mix->tp / ((double)mix->ep * mix->etp);
+    double gradient = mix->fp16 ? ELEMENT : stack->held;
     for (uint32_t i = 0; i < mix->vp; i++)
-        add_stage(mix, model, parallel_stage(mix->schedule, mix->pp, r, i), &p, &working);
-    shards = mix->shard > 0 ? mix->shard : (double)mix->dp * mix->cp;
-    spread = (double)mix->dp * mix->cp * mix->tp / ((double)mix->ep * mix->etp);
+        add_stage(mix, model, parallel_stage(mix->schedule, mix->pp, r, i), stack->loss,
+                  &held);
+    if (mix->shard > 0)
+        shards = mix->shard;
     if (spread > shards)
         spread = shards;
-    trained = p.dense_trained + p.experts_trained;
-    sharded = p.dense_trained / shards + p.experts_trained / spread;
+    whole = held.dense + held.experts;
+    trained = held.dense_trained + held.experts_trained;
+    shard = held.dense / shards + held.experts / spread;
+    sharded = held.dense_trained / shards + held.experts_trained / spread;
     *memory = (struct parallel_memory){
-        .weights = ELEMENT * (mix->zero >= 3 ? p.dense / shards + p.experts / spread
-                                             : p.dense + p.experts),
+        .weights = ELEMENT * whole,
         .gradients = gradient * (mix->zero >= 2 ? sharded : trained),
-        .optimizer = ADAM * (mix->zero >= 1 ? sharded : trained),
-        .working = working,
+        .optimizer =
+            (mix->fp16 ? ADAM_FP16 : ADAM) * (mix->zero >= 1 ? sharded : trained),
+        .working = held.working,
+        .overhead = stack->overhead,
     };
+    if (mix->zero >= 3) {
+        /* in 32 bits those that are trained are the optimizer's copy, too */
+        memory->weights = ELEMENT * (mix->fp16 ? shard : shard - sharded);
+        /* under a pipeline they stay whole between microbatches, and so do gradients */
+        if (mix->pp > 1) {
+            memory->weights += ELEMENT * whole;
+            memory->gradients += FLOAT * trained;
+        }
+    }
 }

@@ -187,6 +187,7 @@ parallel_mix_read(struct parallel_key *f, const struct parallel_tables *tables,
         .precision = precision < 2   ? PARALLEL_BF16
                      : precision < 4 ? PARALLEL_FP8
                                      : PARALLEL_FP4,
+        .fp16 = precision == 1,
         .deal_heads = parallel_key_word(f, "cp_comm", contexts) == 1,
         .blocks = precision == 3,
         .attention_fp8 = parallel_key_word(f, "attention_precision", attentions) == 1,

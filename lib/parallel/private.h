@@ -167,11 +167,15 @@ uint64_t parallel_rank(const struct parallel_mix *mix, uint32_t device, uint32_t
  * Returns how many. */
 uint32_t parallel_members(const struct parallel_mix *mix, enum parallel_group group,
                           uint32_t column, uint32_t *member);
+/* What a virtual stage without the head keeps of what it sent, until its gradient comes;
+ * part of parallel_stage_kept(). */
+double parallel_sent_kept(const struct parallel_mix *mix,
+                          const struct parallel_model *model);
 /* True if the answer of a training record has this key. */
 bool parallel_is_answer(struct rec_str key);
 /* Writes the keys of an answer. */
 void parallel_answer_keys(struct rec_writer *writer, const struct parallel_question *q,
-                          const struct parallel_step *step);
+                          const struct parallel_step *step, double jitter);
 
 /* ---- kernels (kernels.c) --------------------------------------------------- */
 

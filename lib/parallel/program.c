@@ -173,8 +173,7 @@ add_state(struct parallel_making *mk)
 {
     static const char *const kinds[] = {"weights", "gradients", "optimizer", "working"};
     struct parallel_memory memory;
-    parallel_memory_of(&mk->q->mix, &mk->q->model, mk->r, mk->q->machine.stack->gradient,
-                       &memory);
+    parallel_memory_of(&mk->q->mix, &mk->q->model, mk->r, mk->q->machine.stack, &memory);
     const double bytes[] = {memory.weights, memory.gradients, memory.optimizer,
                             memory.working};
     for (int i = 0; i < 4; i++) {

@@ -534,7 +534,7 @@ explain(const struct question *q, const struct parallel_times *times,
     /* fmax(): the sums have other roundings than the run */
     step->idle =
         fmax(0, on->run.last[r] - parallel_parts_sum(&step->parts) - step->transfer);
-    parallel_memory_of(mix, q->model, r, q->machine->stack->gradient, &step->memory);
+    parallel_memory_of(mix, q->model, r, q->machine->stack, &step->memory);
     step->memory.activations = on->kept[r];
 }
 

@@ -16,7 +16,7 @@ examples() { python3 "$ROOT/tests/tools/docs.py" "$@"; }
 @test "docs: spot, serving" { examples docs/spot.md docs/serving.md; }
 @test "docs: tasks, agents" { examples docs/tasks.md docs/agents.md; }
 @test "docs: records, stages" { examples docs/records.md docs/stages.md; }
-@test "docs: training" { examples docs/training.md; }
+@test "docs: training, accuracy" { examples docs/training.md docs/accuracy.md; }
 @test "docs: networks" { examples docs/networks.md; }
 
 @test "docs: every page is tested, opens with a question, and is reached from README" {

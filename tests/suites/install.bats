@@ -29,7 +29,7 @@ flags() {
         grep -qF "$(sed 's/-/\\-/g' <<<"rp-$tool(1)")" "$root/usr/share/man/man5/rampipe.5"
     done
     [ "$(rp-ramp-alloc bound --version)" = "rp-ramp-alloc bound $VERSION" ] # a program of its own
-    for ggo in "$ROOT"/tools/*.ggo "$ROOT"/scripts/plot-* "$ROOT"/scripts/report "$ROOT"/scripts/*-{collectives,steps,kernels}; do
+    for ggo in "$ROOT"/tools/*.ggo "$ROOT"/scripts/plot-* "$ROOT"/scripts/{report,accuracy} "$ROOT"/scripts/*-{collectives,steps,kernels}; do
         name=$(basename "$ggo" .ggo)
         [[ $name != common && $name != *_* ]] || continue
         page=$root/usr/share/man/man1/rp-$name.1
@@ -54,6 +54,13 @@ flags() {
     bash -c "$(rp-report --help | sed -n 's/^  \(rp-sim.*\) >build.*/\1/p')" | grep -q '^</html>'
     (cd "$BATS_TEST_TMPDIR" && mkdir -p build &&
         bash -c "$(rp-predict-collectives --help | sed -n 's/^  \(printf.*\)/\1/p')" | grep -q '^a.*state')
+    # it finds the other scripts, the tools and the stack records where they are installed
+    (cd "$BATS_TEST_TMPDIR" && mkdir -p golden/parallel && cd golden/parallel &&
+        printf '%b\n' 'id\tdevice\tm\tk\tn\ttime_s' 'a\th100-80\t4096\t8192\t8192\t1e-3' >gemm.tsv &&
+        printf '%b\n' 'id\tfamily\tgpu\tprecision\tlayers\thidden\tffn\theads\tvocab\tseq\tgbs\tstep_s' \
+            'a\tmine\th100-80\tbf16\t8\t1024\t4096\t8\t32000\t1024\t8\t1' >steps.tsv &&
+        rp-accuracy --only steps,kernels .. 2>told >out && grep -q '^mine ' out && grep -q '^h100-80/bf16/gemm' out &&
+        rp-measure-kernels --no-gpu 2>told >mine.rec && rp-steptime --devices mine.rec --list | grep -q '^mine ')
     export PYTHONDONTWRITEBYTECODE=1
     python3 traces/agents/train.py --generations 0 --jobs 3 | grep '^trained	'
     PATH=/usr/bin:/bin python3 traces/tasks/matrix_powers/arguments.py 3 3 | grep '^trace of power 3: '
@@ -154,7 +161,7 @@ complete_line() {
 @test "install: bash completes options, modes, values and files of each tool" {
     for bin in "$root"/usr/bin/*; do
         tool=$(basename "$bin")
-        [[ $tool == rp-plot-* || $tool == rp-report || $tool == rp-*-@(collectives|steps|kernels) ]] || # the name by which bash looks for it
+        [[ $tool == rp-plot-* || $tool == rp-@(report|accuracy) || $tool == rp-*-@(collectives|steps|kernels) ]] || # the name by which bash looks for it
             source "$root/usr/share/bash-completion/completions/$tool"
     done
     is() { [ "$output" = "$1" ] || { echo "'$output' instead of '$1'"; return 1; }; }
