@@ -17,34 +17,36 @@ format_memory(const struct parallel_memory *memory, char text[160])
              memory->activations / 1e9, memory->working / 1e9);
 }
 
-/* Of a mix that fits least badly. */
-static void
+/* Of the mix that needs least. False: *err. */
+static bool
 format_lack(const struct parallel_search *search, const struct parallel_found *found,
-            char text[500])
+            char text[500], struct rec_error *err)
 {
     struct parallel_step step;
-    struct rec_error err;
-    char mix[PLAN_MIX_MAX], memory[160] = "";
+    char mix[PLAN_MIX_MAX], memory[160];
     plan_format_mix(&found->least.mix, mix);
-    if (parallel_step(search->model, &found->least.mix, search->machine, &step, &err))
-        format_memory(&step.memory, memory);
+    if (!parallel_step(search->model, &found->least.mix, search->machine, &step, err))
+        return false;
+    format_memory(&step.memory, memory);
     snprintf(text, 500,
              "a device may need %.4g GB; the mix that needs least, %s, needs "
              "%.4g GB (%s)",
              search->memory / 1e9, mix, found->least.closed.memory / 1e9, memory);
+    return true;
 }
 
 bool
 plan_fail(const struct parallel_search *search, const struct parallel_found *found,
           struct rec_error *err)
 {
+    const char *plural = search->devices == 1 ? "" : "s";
     char text[500];
     if (found->mixes == 0)
-        return rec_fail(err, REC_NO, "no mix of %u device%s: %s", search->devices,
-                        search->devices == 1 ? "" : "s", found->reason);
-    format_lack(search, found, text);
-    return rec_fail(err, REC_NO, "no mix of %u device%s fits: %s", search->devices,
-                    search->devices == 1 ? "" : "s", text);
+        return rec_fail(err, REC_NO, "no mix of %u device%s: %s", search->devices, plural,
+                        found->reason);
+    return format_lack(search, found, text, err) &&
+           rec_fail(err, REC_NO, "no mix of %u device%s fits: %s", search->devices,
+                    plural, text);
 }
 
 /* What a mix spends more time on than the best, the largest first. */
@@ -104,12 +106,10 @@ compare_best(struct cli *cli, const struct parallel_search *search,
     struct parallel_found found;
     struct parallel_search one = *search;
     char mix[PLAN_MIX_MAX], text[500];
+    bool ok;
     one.top = 1;
-    if (!parallel_search(&one, &found, &cli->err)) {
-        parallel_found_free(&found);
-        return false;
-    }
-    if (found.n > 0) {
+    ok = parallel_search(&one, &found, &cli->err);
+    if (ok && found.n > 0) {
         const struct parallel_ranked *it = &found.best[0];
         double slower = it->step.seconds / best->step.seconds - 1;
         plan_format_mix(&it->mix, mix);
@@ -117,13 +117,14 @@ compare_best(struct cli *cli, const struct parallel_search *search,
         rec_printf(cli->writer, "%s: %.5g s, %.2f %% %s than %s%s%s\n", mix,
                    it->step.seconds, 100 * fabs(slower), slower < 0 ? "faster" : "slower",
                    against, text[0] ? ": " : "", text);
-    } else if (found.mixes > 0) {
-        format_lack(search, &found, text);
-        rec_printf(cli->writer, "none fits: %s\n", text);
-    } else
+    } else if (ok && found.mixes > 0) {
+        ok = format_lack(search, &found, text, &cli->err);
+        if (ok)
+            rec_printf(cli->writer, "none fits: %s\n", text);
+    } else if (ok)
         rec_printf(cli->writer, "none: %s\n", found.reason);
     parallel_found_free(&found);
-    return true;
+    return ok;
 }
 
 bool
