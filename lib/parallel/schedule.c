@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Passes of all devices that are held at once: 1 GB of them, and what runs them. */
+#define MOST_PASSES ((size_t)1 << 27)
+
 uint32_t
 parallel_stage(const struct parallel_schedule *schedule, uint32_t stages, uint32_t r,
                uint32_t chunk)
@@ -198,6 +201,12 @@ parallel_orders(const struct parallel_schedule *schedule,
 {
     struct parallel_item *item = NULL;
     size_t n = parallel_items(schedule, pipe) * pipe->stages;
+    if (n > MOST_PASSES)
+        return rec_fail(err, REC_DATA,
+                        "%zu passes are too many to run one after the other; with 1f1b, "
+                        "interleaved or zero-bubble, the steady state is run once",
+                        n),
+               NULL;
     if (schedule->given ? !check_given(schedule, pipe, err) : !schedule->check(pipe, err))
         return NULL;
     item = calloc(n, sizeof *item);
