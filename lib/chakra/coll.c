@@ -79,7 +79,7 @@ plan_coll(struct chakra_plan *plan, uint32_t c, uint32_t *first, struct rec_erro
     return ok;
 }
 
-/* Lists the nodes behind each op, and what each op waits for, by counting sort (plan.c). */
+/* Lists the nodes behind each op and what it waits for, by counting sort (plan.c). */
 static void
 list_colls(struct chakra_plan *plan)
 {

@@ -23,9 +23,10 @@ struct chakra_plan {
     uint32_t *entry_coll; /* of each entry its coll */
     uint32_t *entry_next; /* the next one of the group on the slot, or GRAPH_NONE */
     uint32_t *coll_slots; /* of each coll, the number of its slots */
-    /* the nodes op_entry[k] for entry_start[i] <= k < entry_start[i + 1] stand behind op i,
-     * the last one of the group on its slot; op i waits for the deps after_in[k] of graph->after, which leave nodes after_entry[],
-     * for after_start[i] <= k < after_start[i + 1] */
+    /* op_entry[k] for entry_start[i] <= k < entry_start[i + 1] are the nodes that stand
+     * behind op i, the last one of the group on its slot. Op i waits for after_in[k] of
+     * graph->after for after_start[i] <= k < after_start[i + 1]; after_entry[] of these
+     * are the nodes that they leave. */
     uint32_t *op_entry, *entry_start;
     uint32_t *after_entry, *after_in, *after_start;
 };

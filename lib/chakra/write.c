@@ -401,7 +401,7 @@ put_all(struct draft *d, uint32_t op)
 
 /* ---- colls ----------------------------------------------------------------- */
 
-/* A coll on one slot is a computation that takes no time, a send two nodes of messages. */
+/* A collective, or of a send a send and a receive; on one slot it does nothing. */
 static void
 add_exchange(struct draft *d, const struct graph_coll *coll, uint32_t entry)
 {

@@ -40,14 +40,14 @@ near_ranks(const struct collective_groups *groups, uint64_t ranks)
 }
 
 /*
- * A ring of n ranks takes n - 1 steps (twice in an all-reduce), each with a piece of S / n
- * bytes, and the library chooses its protocol by the piece:
+ * A ring of n ranks takes n - 1 steps (twice in an all-reduce), each with a piece of
+ * S / n bytes, and the library chooses its protocol by the piece:
  *
  *     t(n, S) = c + (n - 1) step(S / n)
  *
  * So at pieces of one size, the time of two groups and with it that of any other one lies
- * on a line in n. A switch of states is where it is in other groups with such a piece, not
- * where it is with such a buffer. An all-to-all sends n - 1 pieces, likewise.
+ * on a line in n. A switch of states is where it is in other groups with such a piece,
+ * not where it is with such a buffer. An all-to-all sends n - 1 pieces, likewise.
  */
 static double
 ring(const struct collective_groups *groups, const struct collective_series *a,

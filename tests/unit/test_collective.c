@@ -69,10 +69,10 @@ test_states_cross(void **state)
     collective_table_free(&table);
 }
 
-/* Sizes alone, 10 us and 11 at 1,000 and 2,000 bytes, 15 and 17 at 8,000 and 16,000: 1 ns a
- * byte before the gap and 0.25 behind it. At 4,000 bytes the line before has 13 us, that
- * behind has 14, and the chord 11 + 4 / 3. Without other neighbours only the chord is
- * known: at 1,500 bytes 10.5 us. */
+/* Sizes alone, 10 us and 11 at 1,000 and 2,000 bytes, 15 and 17 at 8,000 and 16,000: 1
+ * ns a byte before the gap and 0.25 behind it. At 4,000 bytes the line before has 13
+ * us, that behind has 14, and the chord 11 + 4 / 3. Without other neighbours only the
+ * chord is known: at 1,500 bytes 10.5 us. */
 static void
 test_sizes_alone(void **state)
 {
@@ -140,10 +140,10 @@ test_ring(void **state)
     collective_table_free(&table);
 }
 
-/* The library changes its protocol by the piece S / n: steps of 1 us up to 1,000 bytes, of 5
- * us from 2,000 on. So 2 ranks change at buffers twice as large, 8 at eight times, and 4
- * ranks take 3 steps of 1 us with 4,000 bytes and of 5 us with 8,000, where 8 ranks still
- * are in the first state and 2 in the second. */
+/* The library changes its protocol by the piece S / n: steps of 1 us up to 1,000 bytes,
+ * of 5 us from 2,000 on. So 2 ranks change at buffers twice as large, 8 at eight times,
+ * and 4 ranks take 3 steps of 1 us with 4,000 bytes and of 5 us with 8,000, where 8
+ * ranks still are in the first state and 2 in the second. */
 static void
 test_ring_pieces(void **state)
 {
@@ -327,8 +327,8 @@ test_own_adapters(void **state)
  * those of slot-8 reach 1e9 bytes/s, because they go through host memory, does not
  * matter.
  *
- * Tokens: latency and reach are those of another library, so that only the bandwidth of the
- * link counts: 10 us + 20 tokens / 1e6 become 10 us + 2 * 20 us. */
+ * Tokens: latency and reach are those of another library, so that only the bandwidth of
+ * the link counts: 10 us + 20 tokens / 1e6 become 10 us + 2 * 20 us. */
 static void
 test_sheet(void **state)
 {
