@@ -71,6 +71,10 @@ link_parent(struct building *b, uint32_t dst, uint32_t parent,
             const struct chakra_parent *as)
 {
     const struct chakra_node *node = &b->t->node[parent];
+    if (node->coll != CHAKRA_LAST) {
+        struct chakra_part part = {parent, dst, true, as->order, as->keys};
+        return chakra_add_part(b->t, &part, b->err);
+    }
     if (node->carries) {
         if (node->type != CHAKRA_RECV || (parent = find_sender(b, parent)) == REC_NONE)
             return true;
@@ -96,6 +100,13 @@ link_node(struct building *b, uint32_t i)
         uint32_t src = find_sender(b, i);
         return dst == REC_NONE || src == REC_NONE || b->t->node[dst].carries ||
                chakra_add_link(b->t, src, dst, &node->carried, b->err);
+    }
+    for (size_t k = 0; node->coll != CHAKRA_LAST && k < node->nparents; k++) {
+        uint32_t op = find_parent(b, node, &parent[k].id);
+        struct chakra_part part = {i, op, false, parent[k].order, ""};
+        if (op != REC_NONE && !b->t->node[op].carries &&
+            !chakra_add_part(b->t, &part, b->err))
+            return false;
     }
     for (size_t k = 0; !node->carries && k < node->nparents; k++) {
         uint32_t from = find_parent(b, node, &parent[k].id);
@@ -476,7 +487,7 @@ build(struct building *b, const char *name, uint32_t *ops, struct graph_layout *
                      rec_str(t->model ? t->model : name), t->keys ? t->keys : "",
                      b->err) ||
         !chakra_match(t, b->err) || !link_all(b) || !add_ops(b, ops, nops) ||
-        !add_links(b))
+        !add_links(b) || !chakra_add_colls(t, b->graph, b->err))
         return false;
     return graph_close(b->graph, b->err) && lay_out(b, layout, ops, nops);
 }

@@ -71,6 +71,15 @@ find_message(const struct chakra_plan *plan, uint32_t op)
 
 /* ---- collectives ----------------------------------------------------------- */
 
+/* Does it take part in a coll, or wait for one? Then it stays an op. */
+static bool
+touches_coll(const struct graph *graph, uint32_t op)
+{
+    return graph->coll_of &&
+           (graph->coll_of_start[op + 1] > graph->coll_of_start[op] ||
+            graph->parents[op] > graph->in_start[op + 1] - graph->in_start[op]);
+}
+
 /* The member to which a dep of a join leads, directly or through a ring. GRAPH_NONE: the
  * graph differs from those of chakra_build(), so the join must stay an op. */
 static uint32_t
@@ -79,7 +88,8 @@ find_member(const struct graph *graph, const struct graph_dep *dep)
     if (is_word(&graph->op[dep->dst], CHAKRA_WORD_RING)) {
         uint32_t ring = dep->dst;
         if (!is_plain(dep) || dep->bytes != 0 || graph->op[ring].compute > 0 ||
-            count_in(graph, ring) != 1 || count_out(graph, ring) != 1)
+            count_in(graph, ring) != 1 || count_out(graph, ring) != 1 ||
+            touches_coll(graph, ring))
             return GRAPH_NONE;
         dep = dep_out(graph, ring, 0);
     } else if (dep->bytes != 0)
@@ -95,7 +105,7 @@ static bool
 is_join(const struct graph *graph, uint32_t op)
 {
     if (!is_word(&graph->op[op], CHAKRA_WORD_JOIN) || graph->op[op].compute > 0 ||
-        count_out(graph, op) < 2)
+        count_out(graph, op) < 2 || touches_coll(graph, op))
         return false;
     for (uint32_t i = graph->in_start[op]; i < graph->in_start[op + 1]; i++)
         if (!is_plain(&graph->dep[graph->in[i]]) || graph->dep[graph->in[i]].bytes != 0)
@@ -197,11 +207,6 @@ chakra_plan_new(const struct graph *graph, const struct graph_layout *layout,
     struct chakra_plan *plan;
     size_t nops = graph->nops + 2, ndeps = graph->ndeps + 1;
     bool ok;
-    if (!graph_refuse_colls(graph,
-                            "has no node in execution traces: write what its group "
-                            "exchanges as deps",
-                            err))
-        return NULL;
     plan = calloc(1, sizeof *plan);
     ok = plan != NULL;
     if (ok) {
@@ -225,7 +230,7 @@ chakra_plan_new(const struct graph *graph, const struct graph_layout *layout,
         chakra_plan_free(plan);
         return NULL;
     }
-    if (ok ? fill(plan, err) : rec_fail_memory(err))
+    if (ok ? fill(plan, err) && chakra_plan_colls(plan, err) : rec_fail_memory(err))
         return plan;
     chakra_plan_free(plan);
     return NULL;
@@ -259,6 +264,14 @@ chakra_plan_free(struct chakra_plan *plan)
     free(plan->join);
     free(plan->message);
     free(plan->folded);
+    free(plan->entry_coll);
+    free(plan->entry_next);
+    free(plan->coll_slots);
+    free(plan->op_entry);
+    free(plan->entry_start);
+    free(plan->after_entry);
+    free(plan->after_in);
+    free(plan->after_start);
     free(plan->servers);
     free(plan->server);
     free(plan);

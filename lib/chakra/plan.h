@@ -18,7 +18,22 @@ struct chakra_plan {
     uint32_t *join;    /* a member of a collective: its join, or GRAPH_NONE */
     uint32_t *message; /* a send or receive: the dep between both, or GRAPH_NONE */
     bool *folded;      /* it is a join or ring, and becomes no node */
+    /* A coll has a node for each slot of its group. It is known by the first op there, as
+     * an index of graph->coll_op[]: */
+    uint32_t *entry_coll; /* of each entry its coll */
+    uint32_t *entry_next; /* the next one of the group on the slot, or GRAPH_NONE */
+    uint32_t *coll_slots; /* of each coll, the number of its slots */
+    /* op_entry[k] for entry_start[i] <= k < entry_start[i + 1] are the nodes that stand
+     * behind op i, the last one of the group on its slot. Op i waits for after_in[k] of
+     * graph->after for after_start[i] <= k < after_start[i + 1]; after_entry[] of these
+     * are the nodes that they leave. */
+    uint32_t *op_entry, *entry_start;
+    uint32_t *after_entry, *after_in, *after_start;
 };
+
+/* Plans the nodes of colls; of a graph without colls, all is NULL. REC_DATA: an op waits
+ * for a coll that has no op on its slot. */
+bool chakra_plan_colls(struct chakra_plan *plan, struct rec_error *err);
 
 /* The kind of collective of which the op is a member, an index of chakra_collectives[];
  * REC_NONE: it is no member. */

@@ -72,10 +72,10 @@ struct chakra_node {
     uint32_t rank, file;
     enum chakra_type type; /* SEND, RECV, COLL; all others are COMP */
     bool ours;             /* chakra_write() wrote it, from an op */
-    bool carries;
-    bool sync;        /* the dep that it carries is a sync dep, to node carried.id */
-    bool matched;     /* SEND and RECV: the other end has been found */
-    uint32_t peer;    /* of a RECV that carries and is matched: its SEND */
+    bool carries;          /* or is a coll */
+    bool sync;             /* the dep that it carries is a sync dep, to node carried.id */
+    bool matched;          /* SEND and RECV: the other end has been found */
+    uint32_t peer;         /* of a RECV that carries and is matched: its SEND */
     uint32_t sender;  /* of a SEND that carries: node of the dep's source, or REC_NONE */
     double thread;    /* NAN: the file does not say */
     uint64_t order;   /* position among the ops of the graph, or CHAKRA_LAST */
@@ -93,6 +93,20 @@ struct chakra_node {
     const char *group; /* "": all ranks */
     uint32_t index;    /* of the op in the graph */
     uint32_t gate;     /* the collective of which it is a member, or REC_NONE */
+    /* If chakra_write() made it of a coll: */
+    uint64_t coll; /* the number of the coll; CHAKRA_LAST: it is of none */
+    const char *coll_id, *coll_keys;
+    enum graph_exchange_kind coll_kind;
+    double coll_bytes; /* the exact BYTES; NAN: not known */
+};
+
+/* An op that takes part in a coll, or that waits for it. */
+struct chakra_part {
+    uint32_t coll; /* its node in the file of the op */
+    uint32_t op;   /* node */
+    bool waits;
+    uint64_t order; /* in the group, or of the dep */
+    const char *keys;
 };
 
 /* A dep that the graph will have, between two nodes. */
@@ -124,9 +138,10 @@ struct chakra_traces {
     struct chakra_parent *parent;
     struct chakra_link *link;
     struct chakra_gate *gate;
+    struct chakra_part *part;
     uint32_t *member;
     size_t nfiles, file_room, nnodes, node_room, nparents, parent_room, nlinks, link_room,
-        ngates, gate_room, member_room;
+        ngates, gate_room, member_room, nparts, part_room;
     /* From metadata; NULL: no file has it. */
     const char *graph, *model, *keys, *layout, *cluster;
     struct chakra_counts counts;
@@ -155,6 +170,21 @@ bool chakra_match(struct chakra_traces *traces, struct rec_error *err);
 /* Adds a dep from node src to node dst with the order, bytes and keys of *as. */
 bool chakra_add_link(struct chakra_traces *traces, uint32_t src, uint32_t dst,
                      const struct chakra_parent *as, struct rec_error *err);
+
+/* ---- colls (coll.c) --------------------------------------------------------- */
+
+/* The comm_size of a coll among n slots: what one of them puts in, or of BYTES. */
+double chakra_coll_share(enum graph_exchange_kind kind, double bytes, uint32_t n);
+/* The comm_type of a coll; REC_NONE: the format has none, for a send. */
+uint32_t chakra_coll_type(enum graph_exchange_kind kind);
+/* The kind of coll with a comm_type. False: there is none. */
+bool chakra_coll_kind(uint32_t type, enum graph_exchange_kind *kind);
+/* Adds a part of a coll, when the nodes are linked. */
+bool chakra_add_part(struct chakra_traces *traces, const struct chakra_part *part,
+                     struct rec_error *err);
+/* Adds the colls and the deps that leave them to the graph. */
+bool chakra_add_colls(struct chakra_traces *traces, struct graph *graph,
+                      struct rec_error *err);
 
 /* ---- numbers that a file has as integers ----------------------------------- */
 

@@ -31,6 +31,7 @@ chakra_traces_free(struct chakra_traces *traces)
     free(traces->parent);
     free(traces->link);
     free(traces->gate);
+    free(traces->part);
     free(traces->member);
     free(traces);
 }
@@ -360,6 +361,31 @@ read_carried(struct chakra_reading *r, struct chakra_node *node, const struct sa
                                (node->carried.keys = chakra_keep(r, said->dep_keys)));
 }
 
+/* Reads a node that chakra_write() made of a coll: its parents on this rank take part. */
+static bool
+read_coll(struct chakra_reading *r, struct chakra_node *node, const Chakra__Node *message,
+          const struct said *said)
+{
+    const char *keys = said->coll_keys ? said->coll_keys : "";
+    node->ours = node->carries = true;
+    node->type = CHAKRA_COMP;
+    node->coll = count_of(said->coll, 0);
+    node->coll_kind = GRAPH_SEND;
+    node->coll_bytes = said->coll_bytes;
+    if (!read_size(r, node, said) || !read_lane(r, node, said) ||
+        !chakra_check_id(r, node, said->coll_id) ||
+        !chakra_check_keys(r, REC_COLL, keys) ||
+        !(node->coll_id = chakra_keep(r, said->coll_id)) ||
+        !(node->coll_keys = chakra_keep(r, keys)))
+        return false;
+    return message->type != CHAKRA_COLL ||
+           chakra_coll_kind((uint32_t)count_of(said->comm_type, REC_NONE),
+                            &node->coll_kind) ||
+           chakra_fail(r->traces, node, r->err,
+                       "it is the coll '%.60s', but no coll has its comm_type",
+                       said->coll_id);
+}
+
 static bool
 add_node(struct chakra_reading *r, const Chakra__Node *message)
 {
@@ -376,13 +402,17 @@ add_node(struct chakra_reading *r, const Chakra__Node *message)
                                  .rank = t->file[t->nfiles - 1].rank,
                                  .thread = said.tid,
                                  .group = "",
-                                 .gate = REC_NONE};
+                                 .gate = REC_NONE,
+                                 .coll = CHAKRA_LAST};
     node->op.compute = (double)message->duration_micros / 1e6;
-    if (!read_type(r, node, message->type, &said) ||
-        !read_parents(r, node, message, &said) || !read_carried(r, node, &said))
+    if (said.coll_id && count_of(said.coll, CHAKRA_LAST) != CHAKRA_LAST) {
+        if (!read_parents(r, node, message, &said) || !read_coll(r, node, message, &said))
+            return false;
+    } else if (!read_type(r, node, message->type, &said) ||
+               !read_parents(r, node, message, &said) || !read_carried(r, node, &said))
         return false;
-    if (said.op ? !read_ours(r, node, &said)
-                : !node->carries && !read_foreign(r, node, message, &said))
+    else if (said.op ? !read_ours(r, node, &said)
+                     : !node->carries && !read_foreign(r, node, message, &said))
         return false;
     t->file[t->nfiles - 1].end = (uint32_t)++t->nnodes;
     return true;

@@ -13,9 +13,10 @@ struct said {
         comm_tag, tid;
     const char *pg_name;
     /* attributes "rampipe.*", which chakra_write() writes: */
-    const char *op, *pass, *keys, *pair, *of, *dep_keys, *lane, *order;
+    const char *op, *pass, *keys, *pair, *of, *dep_keys, *lane, *order, *coll_id,
+        *coll_keys;
     double part, parts, param, activation, memory, compute, bytes, placed, priority, join,
-        dep, sync;
+        dep, sync, coll, coll_bytes;
     const Chakra__Counts *deps;
     const Chakra__Doubles *dep_bytes;
     const Chakra__Texts *deps_keys;

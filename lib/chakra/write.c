@@ -1,5 +1,6 @@
 /* Writes the trace of a slot. Node ids: op i is node i, and dep k has nodes nops + 2k
- * (send) and nops + 2k + 1 (receive), so that all slots can be written on their own. */
+ * (send) and nops + 2k + 1 (receive), and entry k of the groups of colls has node nops +
+ * 2 ndeps + k, so that all slots can be written on their own. */
 #include "plan.h"
 
 #include <proto/chakra.pb-c.h>
@@ -156,6 +157,14 @@ send_id(const struct draft *d, uint32_t dep)
     return d->plan->graph->nops + 2 * (uint64_t)dep;
 }
 
+/* The id of the node of a coll on the slot of an entry of its group. */
+static uint64_t
+coll_id(const struct draft *d, uint32_t entry)
+{
+    const struct graph *graph = d->plan->graph;
+    return graph->nops + 2 * (uint64_t)graph->ndeps + entry;
+}
+
 /* Does a dep need a send and a receive? It does if its ends are on two slots. A sync dep
  * always does: as a data dependency it would make the op wait. */
 static bool
@@ -188,6 +197,23 @@ add_parent(struct draft *d, uint64_t id, uint64_t order, double bytes, const cha
     return true;
 }
 
+/* Adds the list of parents to the node. */
+static void
+put_parents(struct draft *d)
+{
+    if (d->parents.n_value == 0)
+        return;
+    d->node.data_parent = d->parents.value;
+    d->node.n_data_parent = d->parents.n_value;
+    add_attribute(d, "rampipe.deps", CHAKRA__ATTRIBUTE__VALUE_COUNTS)->counts = &d->deps;
+    if (d->any_bytes)
+        add_attribute(d, "rampipe.dep_bytes", CHAKRA__ATTRIBUTE__VALUE_DOUBLES)->doubles =
+            &d->bytes;
+    if (d->any_keys)
+        add_attribute(d, "rampipe.dep_keys", CHAKRA__ATTRIBUTE__VALUE_TEXTS)->texts =
+            &d->keys;
+}
+
 /* Adds the deps that an op waits for as data dependencies, on nodes of the same file: on
  * the source itself, or on the receive that carries the dep. */
 static bool
@@ -204,17 +230,15 @@ add_parents(struct draft *d, uint32_t op)
                         carried ? 0 : at->bytes, carried ? "" : at->extra))
             return false;
     }
-    if (d->parents.n_value == 0)
-        return true;
-    d->node.data_parent = d->parents.value;
-    d->node.n_data_parent = d->parents.n_value;
-    add_attribute(d, "rampipe.deps", CHAKRA__ATTRIBUTE__VALUE_COUNTS)->counts = &d->deps;
-    if (d->any_bytes)
-        add_attribute(d, "rampipe.dep_bytes", CHAKRA__ATTRIBUTE__VALUE_DOUBLES)->doubles =
-            &d->bytes;
-    if (d->any_keys)
-        add_attribute(d, "rampipe.dep_keys", CHAKRA__ATTRIBUTE__VALUE_TEXTS)->texts =
-            &d->keys;
+    for (uint32_t i = plan->after_start ? plan->after_start[op] : 0;
+         plan->after_start && i < plan->after_start[op + 1]; i++) {
+        uint32_t after = plan->after_in[i];
+        if (!add_parent(d, coll_id(d, plan->after_entry[after]),
+                        plan->graph->ndeps + (uint64_t)after, 0,
+                        plan->graph->after[after].extra))
+            return false;
+    }
+    put_parents(d);
     return true;
 }
 
@@ -375,6 +399,68 @@ put_all(struct draft *d, uint32_t op)
     return ok;
 }
 
+/* ---- colls ----------------------------------------------------------------- */
+
+/* A collective, or of a send a send and a receive; on one slot it does nothing. */
+static void
+add_exchange(struct draft *d, const struct graph_coll *coll, uint32_t entry)
+{
+    const struct chakra_plan *plan = d->plan;
+    uint32_t c = plan->entry_coll[entry], type = chakra_coll_type(coll->kind);
+    const uint32_t *ends = &plan->graph->coll_op[coll->first];
+    if (type == REC_NONE && plan->coll_slots[c] < 2)
+        return;
+    add_runs_on(d);
+    if (type != REC_NONE) {
+        d->node.type = CHAKRA_COLL;
+        add_int64(d, "comm_type", type);
+        if (plan->coll_slots[c] < plan->layout->nslots)
+            add_text(d, "pg_name", coll->id);
+    } else {
+        d->node.type = entry == coll->first ? CHAKRA_SEND : CHAKRA_RECV;
+        add_int32(d, "comm_src", slot_of(d, ends[0]));
+        add_int32(d, "comm_dst", slot_of(d, ends[1]));
+        add_int32(d, "comm_tag", (uint32_t)plan->graph->ndeps + c);
+    }
+    if (coll->kind != GRAPH_BARRIER)
+        add_int64(
+            d, "comm_size",
+            chakra_size(chakra_coll_share(coll->kind, coll->bytes, plan->coll_slots[c])));
+}
+
+/* Writes the node of a coll on the slot of an entry of its group, the first one there. */
+static bool
+put_coll(struct draft *d, uint32_t entry)
+{
+    const struct chakra_plan *plan = d->plan;
+    const struct graph *graph = plan->graph;
+    const struct graph_coll *coll = &graph->coll[plan->entry_coll[entry]];
+    start_node(d, coll_id(d, entry), CHAKRA_COMP, coll->id);
+    add_exchange(d, coll, entry);
+    add_count(d, "rampipe.coll", plan->entry_coll[entry]);
+    add_text(d, "rampipe.coll_id", coll->id);
+    add_text(d, "rampipe.coll_keys", coll->extra);
+    add_double(d, "rampipe.coll_bytes", coll->bytes);
+    add_text(d, "rampipe.lane", coll->lane);
+    for (uint32_t k = entry; k != GRAPH_NONE; k = plan->entry_next[k])
+        if (!add_parent(d, graph->coll_op[k], k - coll->first, 0, ""))
+            return false;
+    put_parents(d);
+    return put_message(d, &d->node.base);
+}
+
+static bool
+put_colls(struct draft *d, uint32_t op)
+{
+    const struct chakra_plan *plan = d->plan;
+    bool ok = true;
+    if (!plan->entry_start)
+        return true;
+    for (uint32_t i = plan->entry_start[op]; ok && i < plan->entry_start[op + 1]; i++)
+        ok = put_coll(d, plan->op_entry[i]);
+    return ok;
+}
+
 /* The first message of a file. The start of a node serves to collect its attributes. */
 static bool
 put_metadata(struct draft *d, uint32_t slot)
@@ -414,7 +500,8 @@ chakra_write(const struct chakra_plan *plan, uint32_t slot, struct rec_writer *w
     d->keys = (Chakra__Texts)CHAKRA__TEXTS__INIT;
     ok = put_metadata(d, slot);
     for (uint32_t i = plan->slot_start[slot]; ok && i < plan->slot_start[slot + 1]; i++)
-        ok = plan->folded[plan->slot_op[i]] || put_all(d, plan->slot_op[i]);
+        ok = plan->folded[plan->slot_op[i]] ||
+             (put_all(d, plan->slot_op[i]) && put_colls(d, plan->slot_op[i]));
     free(d->parents.value);
     free(d->deps.value);
     free(d->bytes.value);

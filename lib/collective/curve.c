@@ -13,17 +13,24 @@ line(const struct collective_piece *piece, double size)
     return piece->latency + size / piece->rate;
 }
 
-/* Seconds for each byte in a state; in one that was measured at one size only, those of
- * the chord to its neighbour. */
+/* Seconds for each byte up to the end of piece i, or from its beginning on. Of one that
+ * was measured at one size only, that of the chord from or to its other neighbour;
+ * `chord` if it has none. */
 static double
-slope(const struct collective_piece *piece, double chord)
+slope(const struct collective_piece *piece, size_t i, size_t n, bool after, double chord)
 {
-    return piece->from < piece->to ? 1 / piece->rate : chord;
+    const struct collective_piece *p = &piece[i];
+    if (p->from < p->to)
+        return 1 / p->rate;
+    if (after ? i + 1 == n : i == 0)
+        return chord;
+    p = &piece[after ? i : i - 1];
+    return fmax(0, (line(p + 1, p[1].from) - line(p, p->to)) / (p[1].from - p->to));
 }
 
 /*
- * The time between two states a and b. Seconds for each byte are those of a up to the
- * switch, and those of b behind it:
+ * The time between piece i - 1 and piece i. Seconds for each byte are those of the former
+ * up to the switch, and those of the latter behind it:
  *
  *   - both lines cross in between: the library changes to the faster one there, or a pipe
  *     fills, and the lines make a corner. Measured times round it off: the geometric mean
@@ -32,11 +39,13 @@ slope(const struct collective_piece *piece, double chord)
  *     two states, so it is wrong by less than the jump wherever that is.
  */
 static double
-between(const struct collective_piece *a, const struct collective_piece *b, double size)
+between(const struct collective_piece *piece, size_t i, size_t n, double size)
 {
+    const struct collective_piece *a = &piece[i - 1], *b = &piece[i];
     double from = line(a, a->to), to = line(b, b->from);
     double chord = (to - from) / (b->from - a->to);
-    double before = slope(a, chord), after = slope(b, chord);
+    double before = slope(piece, i - 1, n, false, chord);
+    double after = slope(piece, i, n, true, chord);
     double left = from + before * (size - a->to), right = to - after * (b->from - size);
     double middle = from + chord * (size - a->to), corner;
 
@@ -58,7 +67,7 @@ collective_curve(const struct collective_table *table,
     while (i < last && size > piece[i].to)
         i++;
     if (i > 0 && size < piece[i].from)
-        return between(&piece[i - 1], &piece[i], size);
+        return between(piece, i, series->npieces, size);
     /* Beyond the largest size, a state without a rate gets slower in proportion. */
     if (size > piece[i].to && isinf(piece[i].rate))
         return piece[i].latency * size / piece[i].to;

@@ -39,38 +39,26 @@ near_ranks(const struct collective_groups *groups, uint64_t ranks)
     return near;
 }
 
-static double
-ring_share(uint64_t ranks)
-{
-    return (double)(ranks - 1) / (double)ranks;
-}
-
 /*
- * A ring of n ranks takes n - 1 steps (twice in an all-reduce), each of a latency and a
- * transfer of S / n:
+ * A ring of n ranks takes n - 1 steps (twice in an all-reduce), each with a piece of
+ * S / n bytes, and the library chooses its protocol by the piece:
  *
- *     t(n) = c + (n - 1) l + S (n - 1) / n / B
+ *     t(n, S) = c + (n - 1) step(S / n)
  *
- * So of the difference between two groups, what comes from latency grows by n, and the
- * rest by (n - 1) / n. Latency is what a buffer of no bytes takes.
+ * So at pieces of one size, the time of two groups and with it that of any other one lies
+ * on a line in n. A switch of states is where it is in other groups with such a piece,
+ * not where it is with such a buffer. An all-to-all sends n - 1 pieces, likewise.
  */
 static double
 ring(const struct collective_groups *groups, const struct collective_series *a,
      const struct collective_series *b, uint64_t ranks, double size)
 {
+    double piece = size / (double)ranks;
     double steps = (double)(ranks - a->ranks) / (double)(b->ranks - a->ranks);
-    double share = (ring_share(ranks) - ring_share(a->ranks)) /
-                   (ring_share(b->ranks) - ring_share(a->ranks));
-    double from = collective_curve(groups->table, a, size);
-    double all = collective_curve(groups->table, b, size) - from;
-    double latency =
-        collective_floor(groups->table, b) - collective_floor(groups->table, a);
+    double from = collective_curve(groups->table, a, piece * (double)a->ranks);
+    double to = collective_curve(groups->table, b, piece * (double)b->ranks);
 
-    if (all * latency <= 0)
-        latency = all; /* transfer and latency disagree: the steps alone */
-    else if (fabs(latency) > fabs(all))
-        latency = all;
-    return from + latency * steps + (all - latency) * share;
+    return from + (to - from) * steps;
 }
 
 /* The logarithm of the factor from series a to b around a size. The mean over nearby
@@ -118,7 +106,8 @@ collective_law_ranks(const struct collective_groups *groups, uint64_t ranks, dou
     }
     answer->how = COLLECTIVE_RANKS;
     snprintf(answer->law, sizeof answer->law, "%s: %s of %llu and %llu ranks", b->system,
-             is_ring ? "a ring, from those" : "growth by doublings, from those",
+             is_ring ? "a ring of such pieces, from those"
+                     : "growth by doublings, from those",
              (unsigned long long)a->ranks, (unsigned long long)b->ranks);
     return answer->seconds > 0;
 }

@@ -118,6 +118,9 @@ struct sheets {
  * Scales the time of a measured system: the part that does not depend on the size by the
  * latencies of both, the rest by the bandwidths that both reach.
  *
+ * Latency and reach are those of NCCL. Libraries for tokens have kernels of their own, so
+ * of an exchange of tokens only the transfer is scaled, by the bandwidths of the links.
+ *
  * Whether more than two GPUs reach each other over PCIe depends on the machine and is not
  * on a data sheet. For them a ring of steps is taken, each of which is as fast as between
  * two, so that a machine whose GPUs must go through host memory is slower than this.
@@ -127,7 +130,8 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
       const struct collective_ask *ask, struct collective_answer *answer)
 {
     const struct collective_fabric *to = sheets->to, *from = sheets->from;
-    double latency = to->latency / from->latency, slower, floor, transfer;
+    bool nccl = collective_bus_factor(ask->what.kind, 2) > 0;
+    double latency = nccl ? to->latency / from->latency : 1, slower, floor, transfer;
     bool steps = ask->nodes == 1 && ask->ranks > 2 && from->link == COLLECTIVE_PCIE &&
                  collective_fabric_slots(to, ask->ranks);
     double n = (double)ask->ranks;
@@ -135,14 +139,13 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
     if (ask->nodes > 1 && (to->adapter <= 0 || from->adapter <= 0))
         return false;
     /* How fast several ranks of a node are together depends on its adapters. */
-    if (ask->nodes > 1 && ask->ranks > ask->nodes &&
-        collective_bus_factor(ask->what.kind, 2) > 0 &&
+    if (ask->nodes > 1 && ask->ranks > ask->nodes && nccl &&
         (to->adapters == 0 || to->adapters != from->adapters))
         return false;
-    slower = ask->nodes > 1
-                 ? from->adapter / to->adapter
-                 : collective_fabric_bandwidth(from, ask->ranks) * from->reach /
-                       (collective_fabric_bandwidth(to, ask->ranks) * to->reach);
+    slower = ask->nodes > 1 ? from->adapter / to->adapter
+                            : collective_fabric_bandwidth(from, ask->ranks) /
+                                  collective_fabric_bandwidth(to, ask->ranks) *
+                                  (nccl ? from->reach / to->reach : 1);
     if (!on_system(groups, ask->ranks, ask->nodes, 0, answer))
         return false;
     floor = answer->seconds;

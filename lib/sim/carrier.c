@@ -31,6 +31,7 @@ bool
 sim_carrier_begin(struct sim_carrier *c, uint64_t token, uint32_t exchange, double time,
                   uint32_t *batch, struct rec_error *err)
 {
+    const struct sim_member *member;
     *batch = c->free_sent;
     if (*batch != NONE)
         c->free_sent = c->sent[*batch].next;
@@ -38,18 +39,18 @@ sim_carrier_begin(struct sim_carrier *c, uint64_t token, uint32_t exchange, doub
         *batch = (uint32_t)c->nsent++;
     if (*batch != NONE)
         c->sent[*batch] = (struct sent){.token = token, .exchange = exchange};
-    if (*batch != NONE && c->why.asked)
-        sim_reasons_send(sim_carrier_member(c, token)->first, exchange, time);
+    if (*batch != NONE && c->why.asked && (member = sim_carrier_member(c, token)))
+        sim_reasons_send(member->first, exchange, time);
     return *batch != NONE;
 }
 
 const struct sim_member *
 sim_carrier_member(const struct sim_carrier *c, uint64_t token)
 {
-    const struct sim_member *member = c->member;
-    while (member->number != token >> 32)
-        member++;
-    return member;
+    for (size_t i = 0; i < c->nmembers; i++)
+        if (c->member[i].number == token >> 32)
+            return &c->member[i];
+    return NULL;
 }
 
 /* What happened before `time` is added to what is asked of first steps. */
@@ -206,10 +207,10 @@ end_piece(void *context, uint64_t id, double time)
 {
     struct sim_carrier *c = context;
     struct sent *sent = &c->sent[c->piece[id].sent];
+    const struct sim_member *member;
     if (--sent->pieces == 0) {
-        if (c->why.asked)
-            sim_reasons_arrive(sim_carrier_member(c, sent->token)->first, sent->exchange,
-                               time);
+        if (c->why.asked && (member = sim_carrier_member(c, sent->token)))
+            sim_reasons_arrive(member->first, sent->exchange, time);
         sent->next = c->free_sent;
         c->free_sent = c->piece[id].sent;
         c->arrived(c->context, sent->token);

@@ -25,7 +25,7 @@ void sim_carrier_free(struct sim_carrier *carrier);
 bool sim_carrier_take(struct sim_carrier *carrier, const struct sim_member *member,
                       struct sim_carrier *from, double time,
                       struct rec_error *err) REC_MUST_CHECK;
-/** The member whose batch has this token. */
+/** The member whose batch has this token. NULL: the carrier does not carry for it. */
 const struct sim_member *sim_carrier_member(const struct sim_carrier *carrier,
                                             uint64_t token);
 

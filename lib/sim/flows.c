@@ -81,10 +81,13 @@ send(void *self, uint64_t token, uint32_t dep, uint32_t exchange, double time,
 {
     struct sender *c = self;
     const struct sim_member *member = sim_carrier_member(c->carrier, token);
-    const struct sim_layout *layout = member->layout;
-    uint32_t op = dep == GRAPH_NONE ? GRAPH_NONE : layout->where.graph->dep[dep].src;
-    uint32_t from, n = 0, batch;
+    const struct sim_layout *layout;
+    uint32_t op, from, n = 0, batch;
     bool ok;
+    if (!member)
+        return rec_fail(err, REC_BUG, "a batch was sent for a job that was not taken");
+    layout = member->layout;
+    op = dep == GRAPH_NONE ? GRAPH_NONE : layout->where.graph->dep[dep].src;
     if (has_rounds(c, layout, exchange))
         return sim_rounds_send(&c->rounds, c->carrier, token, op, exchange, time, err);
     from = member->servers[layout->where.slot[op]];

@@ -6,14 +6,17 @@
 #define NONE UINT32_MAX
 
 struct sim_going {
-    uint32_t member, exchange;
+    struct what {
+        uint32_t member, exchange;
+    } what;
     uint32_t missing; /* batches that have not left */
-    uint64_t *token;  /* of the batches that have; rounds go by the first one */
+    uint32_t at;      /* its index in `going` */
+    uint64_t first;   /* rounds go by the token of the first batch */
+    uint64_t *token;  /* of the batches that have left */
     size_t ntokens, room;
     struct net_rounds rounds;
     uint32_t next; /* round that has not started */
     double until;  /* it takes at least till then, if its time was measured; else 0 */
-    bool ended;    /* the round before has, at this instant */
 };
 
 static void
@@ -21,14 +24,18 @@ free_going(struct sim_going *going)
 {
     net_rounds_free(&going->rounds);
     free(going->token);
+    free(going);
 }
 
 void
 sim_rounds_free(struct sim_rounds *r)
 {
     for (size_t i = 0; i < r->n; i++)
-        free_going(&r->going[i]);
+        free_going(r->going[i]);
     free(r->going);
+    free(r->ended);
+    rec_map_free(&r->by_what);
+    rec_map_free(&r->by_first);
     free(r->server);
     *r = (struct sim_rounds){.n = 0};
 }
@@ -82,7 +89,7 @@ static bool
 start_round(struct sim_rounds *r, struct sim_carrier *carrier, struct sim_going *going,
             double time, struct rec_error *err)
 {
-    const struct sim_member *member = sim_carrier_member(carrier, going->token[0]);
+    const struct sim_member *member = sim_carrier_member(carrier, going->first);
     const struct net_round *round = &going->rounds.round[going->next++];
     struct net_exchange e;
     struct walk walk = {round, &e, 0};
@@ -90,8 +97,9 @@ start_round(struct sim_rounds *r, struct sim_carrier *carrier, struct sim_going 
     double latency = 0, start;
     uint32_t batch;
 
-    if (!sim_rounds_exchange(r, member, going->exchange, &e, err) ||
-        !sim_carrier_begin(carrier, going->token[0], going->exchange, time, &batch, err))
+    if (!sim_rounds_exchange(r, member, going->what.exchange, &e, err) ||
+        !sim_carrier_begin(carrier, going->first, going->what.exchange, time, &batch,
+                           err))
         return false;
     if (sim_carrier_folds(carrier, round, e.n))
         return sim_carrier_fold(carrier, batch, round, e.server, e.n, time, err);
@@ -116,7 +124,7 @@ wait_for(struct sim_carrier *carrier, struct sim_going *going, double time,
     double until = going->until;
     uint32_t batch;
     going->until = 0;
-    return sim_carrier_begin(carrier, going->token[0], going->exchange, time, &batch,
+    return sim_carrier_begin(carrier, going->first, going->what.exchange, time, &batch,
                              err) &&
            sim_carrier_wait(carrier, batch, time, until, true, err);
 }
@@ -126,10 +134,10 @@ static bool
 start(struct sim_rounds *r, struct sim_carrier *carrier, struct sim_going *going,
       double time, struct rec_error *err)
 {
-    const struct sim_member *member = sim_carrier_member(carrier, going->token[0]);
+    const struct sim_member *member = sim_carrier_member(carrier, going->first);
     struct net_exchange e;
     bool measured;
-    if (!sim_rounds_exchange(r, member, going->exchange, &e, err) ||
+    if (!sim_rounds_exchange(r, member, going->what.exchange, &e, err) ||
         !net_rounds_make(member->net, &e, &going->rounds, err) ||
         !net_measured(member->net, &e, &measured, &going->until, err))
         return false;
@@ -158,13 +166,53 @@ count_senders(const struct sim_layout *layout, uint32_t op, uint32_t exchange)
     return n;
 }
 
-static struct sim_going *
-find(struct sim_rounds *r, uint32_t member, uint32_t exchange)
+static struct rec_str
+what_key(const struct what *what)
 {
-    for (size_t i = 0; i < r->n; i++)
-        if (r->going[i].member == member && r->going[i].exchange == exchange)
-            return &r->going[i];
-    return NULL;
+    return (struct rec_str){(const char *)what, sizeof *what};
+}
+
+static struct rec_str
+first_key(const uint64_t *token)
+{
+    return (struct rec_str){(const char *)token, sizeof *token};
+}
+
+/* Adds `going`, which the rounds own from now on. */
+static bool
+enter(struct sim_rounds *r, struct sim_going *going, struct rec_error *err)
+{
+    uint32_t at = (uint32_t)r->n;
+    if (!rec_grow(&r->going, &r->room, r->n + 1, sizeof *r->going, err) ||
+        !rec_grow(&r->ended, &r->ended_room, r->n + 1, sizeof *r->ended, err) ||
+        !rec_map_add(&r->by_what, what_key(&going->what), at, err))
+        return false;
+    if (!rec_map_add(&r->by_first, first_key(&going->first), at, err)) {
+        rec_map_remove(&r->by_what, what_key(&going->what));
+        return false;
+    }
+    going->at = at;
+    r->going[r->n++] = going;
+    return true;
+}
+
+/* Takes `going` out; the last one gets its place. False: out of memory, which cannot be
+ * while the maps have room for one more. */
+static bool
+leave(struct sim_rounds *r, struct sim_going *going, struct rec_error *err)
+{
+    struct sim_going *last = r->going[--r->n];
+    uint32_t at = going->at;
+    rec_map_remove(&r->by_what, what_key(&going->what));
+    rec_map_remove(&r->by_first, first_key(&going->first));
+    if (last == going)
+        return true;
+    rec_map_remove(&r->by_what, what_key(&last->what));
+    rec_map_remove(&r->by_first, first_key(&last->first));
+    r->going[at] = last;
+    last->at = at;
+    return rec_map_add(&r->by_what, what_key(&last->what), at, err) &&
+           rec_map_add(&r->by_first, first_key(&last->first), at, err);
 }
 
 bool
@@ -172,15 +220,19 @@ sim_rounds_send(struct sim_rounds *r, struct sim_carrier *carrier, uint64_t toke
                 uint32_t op, uint32_t exchange, double time, struct rec_error *err)
 {
     const struct sim_member *member = sim_carrier_member(carrier, token);
-    struct sim_going *going = find(r, member->number, exchange);
-    if (!going) {
-        if (!rec_grow(&r->going, &r->room, r->n + 1, sizeof *r->going, err))
+    struct what what = {member->number, exchange};
+    uint32_t at = rec_map_get(&r->by_what, what_key(&what));
+    struct sim_going *going = at == REC_NONE ? calloc(1, sizeof *going) : r->going[at];
+    if (!going)
+        return rec_fail_memory(err);
+    if (at == REC_NONE) {
+        going->what = what;
+        going->first = token;
+        going->missing = op == NONE ? 1 : count_senders(member->layout, op, exchange);
+        if (!enter(r, going, err)) {
+            free_going(going);
             return false;
-        going = &r->going[r->n++];
-        *going = (struct sim_going){
-            .member = member->number,
-            .exchange = exchange,
-            .missing = op == NONE ? 1 : count_senders(member->layout, op, exchange)};
+        }
     }
     if (!rec_grow(&going->token, &going->room, going->ntokens + 1, sizeof *going->token,
                   err))
@@ -192,25 +244,32 @@ sim_rounds_send(struct sim_rounds *r, struct sim_carrier *carrier, uint64_t toke
 bool
 sim_rounds_arrived(struct sim_rounds *r, uint64_t token)
 {
-    for (size_t i = 0; i < r->n; i++)
-        if (r->going[i].missing == 0 && r->going[i].token[0] == token) {
-            r->going[i].ended = true;
-            r->nended++;
-            return false;
-        }
-    return true;
+    uint32_t at = rec_map_get(&r->by_first, first_key(&token));
+    if (at == REC_NONE || r->going[at]->missing > 0)
+        return true;
+    r->ended[r->nended++] = at;
+    return false;
+}
+
+static int
+compare_falling(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x < y) - (x > y);
 }
 
 bool
 sim_rounds_advance(struct sim_rounds *r, struct sim_carrier *carrier, double time,
                    sim_arrived *arrived, void *context, struct rec_error *err)
 {
-    for (size_t i = r->n; r->nended > 0 && i-- > 0;) {
-        struct sim_going *going = &r->going[i];
-        if (!going->ended)
-            continue;
-        going->ended = false;
-        r->nended--;
+    /* From the last one down: what leaves moves only those that are done with. */
+    size_t nended = r->nended;
+    bool ok = true;
+    if (nended > 1)
+        qsort(r->ended, nended, sizeof *r->ended, compare_falling);
+    r->nended = 0;
+    for (size_t i = 0; ok && i < nended; i++) {
+        struct sim_going *going = r->going[r->ended[i]];
         if (going->next < going->rounds.n) {
             if (!start_round(r, carrier, going, time, err))
                 return false;
@@ -223,10 +282,10 @@ sim_rounds_advance(struct sim_rounds *r, struct sim_carrier *carrier, double tim
         }
         for (size_t k = 0; k < going->ntokens; k++)
             arrived(context, going->token[k]);
+        ok = leave(r, going, err);
         free_going(going);
-        *going = r->going[--r->n];
     }
-    return true;
+    return ok;
 }
 
 bool
@@ -234,12 +293,13 @@ sim_rounds_take(struct sim_rounds *r, struct sim_rounds *from, uint32_t member,
                 struct rec_error *err)
 {
     for (size_t i = from->n; i-- > 0;) {
-        if (from->going[i].member != member)
+        struct sim_going *going = from->going[i];
+        if (going->what.member != member)
             continue;
-        if (!rec_grow(&r->going, &r->room, r->n + 1, sizeof *r->going, err))
+        if (!leave(from, going, err) || !enter(r, going, err)) {
+            free_going(going);
             return false;
-        r->going[r->n++] = from->going[i];
-        from->going[i] = from->going[--from->n];
+        }
     }
     return true;
 }

@@ -11,9 +11,11 @@
 
 /** Exchanges that are under way, or of which batches have left. Starts as {0}. */
 struct sim_rounds {
-    struct sim_going *going;
+    struct sim_going **going; /* each owned */
     size_t n, room;
-    size_t nended;    /* of which a round ended at this instant */
+    struct rec_map by_what, by_first; /* their indices, by exchange and by token */
+    uint32_t *ended;                  /* those of which a round ended at this instant */
+    size_t nended, ended_room;
     uint32_t *server; /* members of an exchange */
     size_t server_room;
 };

@@ -101,8 +101,13 @@ require_same(const struct graph *graph, const struct graph_layout *layout, bool 
     struct graph_layout other;
     struct graph again = {0};
     struct chakra_plan *plan = chakra_plan_new(graph, layout, &err);
-    require(plan != NULL, "a plan needs little memory");
+    require(plan || (graph->ncolls > 0 && err.code == REC_DATA),
+            "all but an op on a slot that takes no part in its coll can be written");
     require_records(&before);
+    if (!plan) {
+        free(before.bytes);
+        return;
+    }
     for (uint32_t s = 0; layout->nslots <= MOST && s < layout->nslots; s++) {
         struct text text = {0};
         struct rec_writer *writer = open_writer(&text);

@@ -21,6 +21,11 @@ two_states() {
     predict --alone --collective-table fit.rec --only 'bytes=1024,65536' table.tsv >got
     printf 'r1024\t1.1024e-05\nr65536\t5.65536e-05\n' >want
     paste want got | awk -F'\t' '$1 != $3 || ($2 / $4 - 1) ^ 2 > 1e-8 { exit 1 }'
+    # two sizes far apart are no state: any two lie on a line
+    printf 'a\ttoy\tall-gather\t4\t1\t1024\t1e-5\t\nb\ttoy\tall-gather\t4\t1\t4096\t3e-5\t\n' |
+        { head_line && cat; } >two.tsv
+    fit two.tsv | grep '^piece' | cut -f 3- >pieces
+    printf '1024\t1024\t1e-05\tinf\n4096\t4096\t3e-05\tinf\n' | diff - pieces
     # a switch that is known from elsewhere: between 16 and 32 KiB
     fit --except 'bytes=16384' --switch toy:4:8192:12288 table.tsv | grep '^piece' | cut -f 3,4 >known
     printf '512\t8192\n12288\t1048576\n' | diff - known

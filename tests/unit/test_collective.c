@@ -69,6 +69,30 @@ test_states_cross(void **state)
     collective_table_free(&table);
 }
 
+/* Sizes alone, 10 us and 11 at 1,000 and 2,000 bytes, 15 and 17 at 8,000 and 16,000: 1
+ * ns a byte before the gap and 0.25 behind it. At 4,000 bytes the line before has 13
+ * us, that behind has 14, and the chord 11 + 4 / 3. Without other neighbours only the
+ * chord is known: at 1,500 bytes 10.5 us. */
+static void
+test_sizes_alone(void **state)
+{
+    struct collective_table table;
+    (void)state;
+    read_table(&table,
+               "series\ts\tm\tall-gather\t2\t1\n"
+               "piece\ts\t1000\t1000\t1e-5\tinf\npiece\ts\t2000\t2000\t11e-6\tinf\n"
+               "piece\ts\t8000\t8000\t15e-6\tinf\n"
+               "piece\ts\t16000\t16000\t17e-6\tinf\n"
+               "series\tt\tm\tall-gather\t4\t1\n"
+               "piece\tt\t1000\t1000\t1e-5\tinf\n"
+               "piece\tt\t2000\t2000\t11e-6\tinf\n");
+    assert_near(seconds(&table, ask("m", "all-gather", 2, 1, 4000), COLLECTIVE_STATE),
+                sqrt(13e-6 * (11e-6 + 4e-6 / 3)), 1e-15);
+    assert_near(seconds(&table, ask("m", "all-gather", 4, 1, 1500), COLLECTIVE_STATE),
+                10.5e-6, 1e-15);
+    collective_table_free(&table);
+}
+
 /* A jump: 10 us up to 4,000 bytes and 40 us from 16,000 on. Nothing says where, so the
  * chord counts: at 10,000 bytes, half-way, 25 us. Where time falls, from 40 to 10 us, the
  * geometric mean counts, 20 us. One size alone gets slower in proportion beyond it. */
@@ -113,6 +137,28 @@ test_ring(void **state)
             seconds(&table, ask("m", "all-reduce", ranks[i], 1, size), COLLECTIVE_RANKS),
             4e-6 + (n - 1) * 2e-6 + size * (n - 1) / n / 1e11, 1e-14);
     }
+    collective_table_free(&table);
+}
+
+/* The library changes its protocol by the piece S / n: steps of 1 us up to 1,000 bytes,
+ * of 5 us from 2,000 on. So 2 ranks change at buffers twice as large, 8 at eight times,
+ * and 4 ranks take 3 steps of 1 us with 4,000 bytes and of 5 us with 8,000, where 8
+ * ranks still are in the first state and 2 in the second. */
+static void
+test_ring_pieces(void **state)
+{
+    struct collective_table table;
+    (void)state;
+    read_table(&table, "series\ta\tm\tall-gather\t2\t1\n"
+                       "piece\ta\t200\t2000\t1e-6\tinf\n"
+                       "piece\ta\t4000\t1e9\t5e-6\tinf\n"
+                       "series\tb\tm\tall-gather\t8\t1\n"
+                       "piece\tb\t800\t8000\t7e-6\tinf\n"
+                       "piece\tb\t16000\t1e9\t35e-6\tinf\n");
+    assert_near(seconds(&table, ask("m", "all-gather", 4, 1, 4000), COLLECTIVE_RANKS),
+                3e-6, 1e-15);
+    assert_near(seconds(&table, ask("m", "all-gather", 4, 1, 8000), COLLECTIVE_RANKS),
+                15e-6, 1e-15);
     collective_table_free(&table);
 }
 
@@ -267,7 +313,9 @@ test_own_adapters(void **state)
     "series\td\tpair-8\tall-gather\t2\t1\n"                   \
     "piece\td\t1000\t1e9\t1e-5\t1e10\n"                       \
     "series\te\tpair-8\tall-gather\t4\t1\n"                   \
-    "piece\te\t1000\t1e9\t1e-5\t1e10\n"
+    "piece\te\t1000\t1e9\t1e-5\t1e10\n"                       \
+    "series\tf\tnew-8\tx-dispatch\t8\t1\n"                    \
+    "piece\tf\t1\t1e9\t1e-5\t1e6\n"
 
 /* A data sheet. `old` has twice the latency of `new` and a third of the bandwidth
  * that it reaches (1e11 of 3e11): 10 us + 1 MB / 1e11 become 20 us + 3 MB / 1e11 = 50
@@ -277,7 +325,10 @@ test_own_adapters(void **state)
  * 0.25 MB, which two ranks exchange as a buffer of 0.5 MB in 50 us. `fast-slot` has
  * twice the bandwidth, so 3 * 25 us, and twice the latency of 4 ranks, 60 us; that
  * those of slot-8 reach 1e9 bytes/s, because they go through host memory, does not
- * matter. */
+ * matter.
+ *
+ * Tokens: latency and reach are those of another library, so that only the bandwidth of
+ * the link counts: 10 us + 20 tokens / 1e6 become 10 us + 2 * 20 us. */
 static void
 test_sheet(void **state)
 {
@@ -292,6 +343,8 @@ test_sheet(void **state)
         1e-14);
     named.gpu = "old-80";
     assert_near(seconds(&table, named, COLLECTIVE_SHEET), 50e-6, 1e-14);
+    assert_near(seconds(&table, ask("old", "x-dispatch", 8, 1, 20), COLLECTIVE_SHEET),
+                50e-6, 1e-14);
     assert_near(
         seconds(&table, ask("fast-slot-x", "all-gather", 4, 1, 1e6), COLLECTIVE_SHEET),
         135e-6, 1e-14);
@@ -371,7 +424,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_states_cross), cmocka_unit_test(test_states_jump),
-        cmocka_unit_test(test_ring),         cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_sizes_alone),  cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_ring_pieces),  cmocka_unit_test(test_growth),
         cmocka_unit_test(test_more_nodes),   cmocka_unit_test(test_nodes_between),
         cmocka_unit_test(test_shapes),       cmocka_unit_test(test_own_adapters),
         cmocka_unit_test(test_sheet),        cmocka_unit_test(test_version),

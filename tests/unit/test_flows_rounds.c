@@ -143,6 +143,10 @@ test_shared(void **state)
     (void)state;
     for (uint32_t i = 0; i < 3; i++)
         assert_true(sim_flows_sharing.courier->send(carrier, i, GRAPH_NONE, i, 0, &err));
+    /* a batch of member 1, which the carrier does not know */
+    assert_false(sim_flows_sharing.courier->send(carrier, (uint64_t)1 << 32, GRAPH_NONE,
+                                                 0, 0, &err));
+    assert_int_equal(err.code, REC_BUG);
     run(carrier, &heard);
     assert_int_equal(heard.n, 3);
     assert_near(heard.at[0], 8, 1e-12);
