@@ -126,7 +126,7 @@ struct graph {
     const char *id, *model;
     const char *extra; /* keys of the graph record */
     const char *file;  /* where it was read; for messages */
-    uint32_t line;     /* of its record there */
+    uint32_t line;     /* of its record there; 0: it was not read but made */
     struct graph_op *op;
     struct graph_dep *dep;
     size_t nops, op_room, ndeps, dep_room;
@@ -261,6 +261,10 @@ bool graph_store_read(struct graph_store *store, const struct rec_reader *reader
 /** Closes the graph that is being read, if any, and checks its times if that is asked
  * for. */
 bool graph_store_end(struct graph_store *store, struct rec_error *err) REC_MUST_CHECK;
+/** Takes over a closed graph, whose id is new, as the last one. On failure the caller
+ * keeps it. */
+bool graph_store_add(struct graph_store *store, struct graph *graph,
+                     struct rec_error *err) REC_MUST_CHECK;
 /** The graph's index, or REC_NONE. */
 uint32_t graph_store_find(const struct graph_store *store, struct rec_str id);
 void graph_store_free(struct graph_store *store);

@@ -24,6 +24,17 @@ graph_store_read(struct graph_store *store, const struct rec_reader *reader,
 }
 
 bool
+graph_store_add(struct graph_store *store, struct graph *graph, struct rec_error *err)
+{
+    if (!rec_grow(&store->graph, &store->room, store->ngraphs + 1, sizeof *store->graph,
+                  err) ||
+        !rec_map_add(&store->index, rec_str(graph->id), (uint32_t)store->ngraphs, err))
+        return false;
+    store->graph[store->ngraphs++] = graph;
+    return true;
+}
+
+bool
 graph_store_end(struct graph_store *store, struct rec_error *err)
 {
     struct graph *graph = store->reading;
@@ -31,13 +42,10 @@ graph_store_end(struct graph_store *store, struct rec_error *err)
         return true;
     if (!graph_close(graph, err) ||
         (store->advice && !graph_check_times(graph, store->advice, err)) ||
-        !rec_grow(&store->graph, &store->room, store->ngraphs + 1, sizeof *store->graph,
-                  err))
+        !graph_store_add(store, graph, err))
         return false;
     store->reading = NULL;
-    store->graph[store->ngraphs] = graph;
-    return rec_map_add(&store->index, rec_str(graph->id), (uint32_t)store->ngraphs++,
-                       err);
+    return true;
 }
 
 uint32_t
