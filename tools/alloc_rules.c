@@ -20,6 +20,7 @@ struct allocator {
     struct alloc_agent_options asking; /* --agent */
     struct alloc_agent *agent;         /* NULL without */
     struct map_view *view;             /* NULL without --map */
+    struct rec_map made; /* graphs made for whole actions that are written */
     bool cluster_written;
 };
 
@@ -103,6 +104,7 @@ open_agent(struct allocator *r)
         return true;
     r->asking.started = cli_guard_group;
     r->asking.net = r->cluster->net;
+    r->asking.store = r->options.whole ? &r->reading.store : NULL;
     r->choosing.self = r->agent = alloc_agent_open(&r->asking, &r->cli->err);
     return r->agent != NULL;
 }
@@ -125,8 +127,9 @@ read_options(struct allocator *r, const struct alloc_rules *rules)
         return cli_usage(cli, "--order is for --queue");
     if (rules->choose_given && rules->agent_given)
         return cli_usage(cli, "--agent takes the place of --choose");
-    return !rules->agent_timeout_given || rules->agent_given ||
-           cli_usage(cli, "--agent-timeout is for --agent");
+    r->options.whole = rules->whole_actions_given;
+    return rules->agent_given || (!rules->agent_timeout_given && !r->options.whole) ||
+           cli_usage(cli, "--agent-timeout and --whole-actions are for --agent");
 }
 
 /* True if the job does not take as many servers as its degree says. */
@@ -158,7 +161,7 @@ explain_no_memory(const struct allocator *r, const struct alloc_decision *decisi
     rec_num_key(r->cli->writer, "missing", needs - decision->left);
     if (op->pass != GRAPH_TASK)
         rec_num_key(r->cli->writer, "memory", all);
-    if (r->cli->verbose)
+    if (r->cli->verbose && decision->op == GRAPH_NONE)
         cli_note(r->cli,
                  "job '%.*s': op '%s' of graph '%s' needs %.10g bytes on a server for "
                  "each of its parts (%u); the free block with most room has %.10g of "
@@ -207,17 +210,45 @@ explain_servers(const struct allocator *r, const struct alloc_decision *decision
              decision->layout->where.nslots, most);
 }
 
+/* Writes a graph made for a whole action before the first record that names it. */
+static bool
+write_made(struct allocator *r, const struct graph *graph, struct rec_error *err)
+{
+    if (!r->options.whole || graph->line > 0 ||
+        rec_map_get(&r->made, rec_str(graph->id)) != REC_NONE)
+        return true;
+    graph_write(graph, r->cli->writer);
+    return rec_map_add(&r->made, rec_str(graph->id), 0, err);
+}
+
+/* Tells with which op, and on which server, a whole action breaks a rule. */
+static void
+explain_broken(const struct allocator *r, const struct alloc_decision *decision)
+{
+    char server[NET_NAME_MAX];
+    if (strcmp(decision->cause, "no_memory") != 0)
+        rec_text_key(r->cli->writer, "op", decision->graph->op[decision->op].id);
+    if (decision->server == REC_NONE)
+        return;
+    net_format_server(r->options.placer.net, decision->server, server);
+    rec_text_key(r->cli->writer, "server", server);
+}
+
 static bool
 decide(void *context, const struct alloc_decision *decision, struct rec_error *err)
 {
     struct allocator *r = context;
     struct rec_writer *writer = r->cli->writer;
 
+    if (!write_made(r, decision->graph, err))
+        return false;
     if (decision->cause) {
         graph_begin_block(writer, &decision->job, decision->time, decision->cause,
                           decision->graph);
         if (strcmp(decision->cause, "no_memory") == 0)
             explain_no_memory(r, decision);
+        if (decision->op != GRAPH_NONE)
+            explain_broken(r, decision);
         rec_end(writer);
         if (r->cli->verbose && strcmp(decision->cause, "no_block") == 0)
             explain_no_block(r, decision);
@@ -236,8 +267,9 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
             rec_uint_key(writer, "degree", decision->graph->degree);
         rec_end(writer);
     }
-    return !r->view ||
-           map_view_show(r->view, decision, alloc_admission_owners(r->admission), err);
+    return (!r->options.whole || alloc_agent_tell(r->agent, decision, err)) &&
+           (!r->view ||
+            map_view_show(r->view, decision, alloc_admission_owners(r->admission), err));
 }
 
 static bool
@@ -278,8 +310,7 @@ place(struct allocator *r)
     return r->rules->place(r->cli, r->rules->context, r->cluster) && start(r);
 }
 
-/* Reads the records of the cluster, which are passed on as they are. *taken: it is one of
- * them. */
+/* Passes the records of the cluster on as they are. *taken: this is one of them. */
 static bool
 take_cluster(struct allocator *r, const struct rec *rec, bool *taken)
 {
@@ -363,6 +394,7 @@ alloc_rules_run(struct cli *cli, const struct alloc_rules *rules,
     if (!r.agent)
         alloc_choosing_close(&r.choosing);
     alloc_choosing_close(&r.base);
+    rec_map_free(&r.made);
     graph_reading_free(&r.reading);
     return ok;
 }

@@ -162,6 +162,8 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct tried
     char id[24];
     struct alloc_decision decision = {.job = *job,
                                       .time = a->now,
+                                      .op = GRAPH_NONE,
+                                      .server = REC_NONE,
                                       .graph = a->store->graph[t->alternative.graph],
                                       .layout = layout,
                                       .new_layout = layout->where.id[0] == '\0',
@@ -184,8 +186,12 @@ static bool
 block(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
       const char *cause, struct rec_error *err)
 {
-    struct alloc_decision decision = {
-        .job = *job, .time = a->now, .cause = cause, .graph = a->store->graph[graph]};
+    struct alloc_decision decision = {.job = *job,
+                                      .time = a->now,
+                                      .cause = cause,
+                                      .op = GRAPH_NONE,
+                                      .server = REC_NONE,
+                                      .graph = a->store->graph[graph]};
     return a->decide(a->context, &decision, err);
 }
 
@@ -199,6 +205,8 @@ turn_away(struct alloc_admission *a, const struct graph_job *job, struct rec_err
                                       .cause = q->cause,
                                       .failed = q->failed,
                                       .left = q->left,
+                                      .op = q->op,
+                                      .server = q->server,
                                       .graph = a->store->graph[q->graph]};
     return a->decide(a->context, &decision, err);
 }
@@ -254,13 +262,14 @@ try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
     if (!pricer_forget(a->pricer, err) || !question_ask(q, job, a->now, a->nfree, err) ||
         !choosing->chooser->decide(choosing->self, q, &choice, err))
         return false;
-    *started = choice < q->n;
+    *started = choice < q->n || choice == ALLOC_ACTED;
     if (choice == ALLOC_REFUSED) {
         if (has_choice(a))
             q->cause = "policy";
         q->may_wait = false;
     }
-    return !*started || start(a, job, &q->tried[choice], err);
+    return !*started ||
+           start(a, job, choice == ALLOC_ACTED ? &q->acted : &q->tried[choice], err);
 }
 
 /* ---- last chances -------------------------------------------------------- */
@@ -269,8 +278,8 @@ try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
  * The time at which a job must start at the latest: its alternative that is fastest on an
  * empty cluster would just meet the deadline. *time is without and *latest with the
  * allowance for rounding, seconds. *cause is set if no alternative can be placed even on
- * an empty cluster. If the heuristic draws its placements, nothing is certain about them:
- * both times are INFINITY.
+ * an empty cluster. If an agent may start it otherwise (options.whole), nothing is
+ * certain: both times are INFINITY.
  */
 static bool
 find_last_chance(struct alloc_admission *a, const struct graph_job *job, double *time,
@@ -282,6 +291,8 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
 
     *cause = NULL;
     *time = *latest = INFINITY;
+    if (a->options.whole)
+        return true;
     while (rec_str_split(&rest, ',', &id)) {
         uint32_t index;
         double alone;
