@@ -156,7 +156,8 @@ explain_no_memory(const struct allocator *r, const struct alloc_decision *decisi
     double needs = place_part_memory(graph, decision->failed);
     double all = graph_memory_held(graph);
 
-    rec_text_key(r->cli->writer, "op", op->of ? op->of : op->id);
+    if (decision->op == GRAPH_NONE)
+        rec_text_key(r->cli->writer, "op", op->of ? op->of : op->id);
     rec_num_key(r->cli->writer, "needs", needs);
     rec_num_key(r->cli->writer, "missing", needs - decision->left);
     if (op->pass != GRAPH_TASK)
@@ -221,19 +222,6 @@ write_made(struct allocator *r, const struct graph *graph, struct rec_error *err
     return rec_map_add(&r->made, rec_str(graph->id), 0, err);
 }
 
-/* Tells with which op, and on which server, a whole action breaks a rule. */
-static void
-explain_broken(const struct allocator *r, const struct alloc_decision *decision)
-{
-    char server[NET_NAME_MAX];
-    if (strcmp(decision->cause, "no_memory") != 0)
-        rec_text_key(r->cli->writer, "op", decision->graph->op[decision->op].id);
-    if (decision->server == REC_NONE)
-        return;
-    net_format_server(r->options.placer.net, decision->server, server);
-    rec_text_key(r->cli->writer, "server", server);
-}
-
 static bool
 decide(void *context, const struct alloc_decision *decision, struct rec_error *err)
 {
@@ -247,8 +235,7 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
                           decision->graph);
         if (strcmp(decision->cause, "no_memory") == 0)
             explain_no_memory(r, decision);
-        if (decision->op != GRAPH_NONE)
-            explain_broken(r, decision);
+        alloc_decision_explain(decision, r->options.placer.net, writer);
         rec_end(writer);
         if (r->cli->verbose && strcmp(decision->cause, "no_block") == 0)
             explain_no_block(r, decision);

@@ -356,6 +356,11 @@ struct alloc_decision {
     double finish;               /* seconds */
 };
 
+/** Adds op= and server= to the block record being written, if a whole action breaks a
+ * rule. */
+void alloc_decision_explain(const struct alloc_decision *decision, const struct net *net,
+                            struct rec_writer *writer);
+
 struct alloc_admission;
 
 /** Called for each decision, in order of time. False stops the admission: *err. */

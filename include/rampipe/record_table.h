@@ -841,7 +841,9 @@ REC_ROW(ASK, ALONE, "ask",
     REC_KEY("deadline", LIMIT, "as in its job, seconds from arrival")
     REC_KEY("free", COUNT, "servers that are free")
     REC_KEY("running", COUNT, "jobs that run")
-    REC_KEY("waiting", COUNT, "jobs that wait, with this one if it has waited"))
+    REC_KEY("waiting", COUNT, "jobs that wait, with this one if it has waited")
+    REC_KEY("idle", TEXT,
+          "to an agent of whole actions: the servers that are free, separated by commas"))
 
 REC_ROW(START, ALONE, "start",
     "Sent to an agent of whole actions: a job has started.",

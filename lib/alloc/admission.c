@@ -195,6 +195,20 @@ block(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
     return a->decide(a->context, &decision, err);
 }
 
+void
+alloc_decision_explain(const struct alloc_decision *decision, const struct net *net,
+                       struct rec_writer *writer)
+{
+    char server[NET_NAME_MAX];
+    if (decision->op == GRAPH_NONE)
+        return;
+    rec_text_key(writer, "op", decision->graph->op[decision->op].id);
+    if (decision->server == REC_NONE)
+        return;
+    net_format_server(net, decision->server, server);
+    rec_text_key(writer, "server", server);
+}
+
 /* Blocks a job for the cause that the question ended with. */
 static bool
 turn_away(struct alloc_admission *a, const struct graph_job *job, struct rec_error *err)

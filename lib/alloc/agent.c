@@ -422,9 +422,29 @@ write_offer(struct rec_writer *writer, struct alloc_question *q, uint32_t i,
     return true;
 }
 
+/* The names of the servers that are free. */
 static void
-write_ask(struct rec_writer *writer, const struct alloc_question *q)
+write_idle(const struct alloc_agent *agent, const struct alloc_question *q)
 {
+    const uint64_t *owner = alloc_admission_owners(q->admission);
+    bool first = true;
+    rec_text_key(agent->writer, "idle", "");
+    for (uint32_t s = 0; s < net_servers(agent->net); s++) {
+        char name[NET_NAME_MAX];
+        size_t len = net_format_server(agent->net, s, name);
+        if (owner[s] != 0)
+            continue;
+        if (!first)
+            rec_put_bytes(agent->writer, ",", 1);
+        rec_put_bytes(agent->writer, name, len);
+        first = false;
+    }
+}
+
+static void
+write_ask(const struct alloc_agent *agent, const struct alloc_question *q)
+{
+    struct rec_writer *writer = agent->writer;
     const struct graph *graph = q->store->graph[q->tried[0].alternative.graph];
     uint32_t running = 0;
     for (size_t i = 0; i < q->nrunning; i++)
@@ -440,6 +460,8 @@ write_ask(struct rec_writer *writer, const struct alloc_question *q)
     rec_uint_key(writer, "free", q->nfree);
     rec_uint_key(writer, "running", running);
     rec_uint_key(writer, "waiting", q->nwaiting);
+    if (agent->act)
+        write_idle(agent, q);
     rec_end(writer);
 }
 
@@ -488,10 +510,11 @@ alloc_agent_tell(struct alloc_agent *agent, const struct alloc_decision *decisio
 {
     struct rec_writer *writer = agent->writer;
     begin_to_tell(agent, err);
-    if (decision->cause)
+    if (decision->cause) {
         graph_begin_block(writer, &decision->job, decision->time, decision->cause,
                           decision->graph);
-    else {
+        alloc_decision_explain(decision, agent->net, writer);
+    } else {
         const struct sim_step *step = &decision->cost->step;
         uint32_t n = decision->layout->where.nslots;
         rec_begin(writer, "start");
@@ -528,7 +551,7 @@ decide(void *self, struct alloc_question *q, uint32_t *choice, struct rec_error 
     for (uint32_t i = 0; i < q->n; i++)
         if (!write_offer(agent->writer, q, i, err))
             return false;
-    write_ask(agent->writer, q);
+    write_ask(agent, q);
     start_clock(agent); /* the time for trying alternatives was not the agent's */
     return tell_now(agent) && hear_answer(agent, &line, err) &&
            (answer_take(agent->act, q, line, choice, &why) ||
