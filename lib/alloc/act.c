@@ -238,11 +238,13 @@ by_op(const void *a, const void *b)
     return (x->op > y->op) - (x->op < y->op);
 }
 
-/* Looks the ops up, and sorts them. An op may be named once. */
+/* Looks the ops up, and sorts them. An op may be named once. Those that stay whole (*n
+ * are left) are dropped: that an agent names them changes nothing. */
 static bool
-find_items(const struct act *act, const struct graph *graph, struct item *item,
+find_items(const struct act *act, const struct graph *graph, struct item *item, size_t *n,
            struct rec_error *err)
 {
+    *n = 0;
     for (size_t i = 0; i < act->nsplits; i++) {
         item[i] = (struct item){graph_find(graph, rec_str(act->split[i].op)),
                                 act->split[i].parts};
@@ -255,6 +257,9 @@ find_items(const struct act *act, const struct graph *graph, struct item *item,
         if (item[i].op == item[i - 1].op)
             return rec_fail(err, REC_DATA, "it splits op '%s' twice",
                             graph->op[item[i].op].id);
+    for (size_t i = 0; i < act->nsplits; i++)
+        if (item[i].parts > 1)
+            item[(*n)++] = item[i];
     return true;
 }
 
@@ -299,20 +304,20 @@ make_graph(struct act *act, const struct graph *from, const struct graph_partiti
 
 /* Makes the graph that a list of splits asks for, unless it is there already. */
 static bool
-find_split(struct act *act, const struct item *item, const struct act_split *how,
-           uint32_t *graph, struct rec_error *err)
+find_split(struct act *act, const struct item *item, size_t n,
+           const struct act_split *how, uint32_t *graph, struct rec_error *err)
 {
     const struct graph *from = act->store->graph[*graph];
-    struct graph_split_op *list = malloc((act->nsplits + 1) * sizeof *list);
-    size_t nkey = 3 + 2 * act->nsplits;
+    struct graph_split_op *list = malloc((n + 1) * sizeof *list);
+    size_t nkey = 3 + 2 * n;
     uint32_t *key = malloc(nkey * sizeof *key);
     struct graph_partition partition = {.list = list,
-                                        .nlist = (uint32_t)act->nsplits,
+                                        .nlist = (uint32_t)n,
                                         .sizes = how->sizes,
                                         .gradients = how->gradients};
     struct rec_str text = {(const char *)key, nkey * sizeof *key};
     bool ok = (list && key) || rec_fail_memory(err);
-    for (size_t i = 0; ok && i < act->nsplits; i++) {
+    for (size_t i = 0; ok && i < n; i++) {
         list[i] =
             (struct graph_split_op){rec_str(from->op[item[i].op].id), item[i].parts};
         key[3 + 2 * i] = item[i].op;
@@ -341,13 +346,14 @@ split(struct act *act, const struct act_split *how, uint32_t *graph,
       struct rec_error *err)
 {
     struct item *item;
+    size_t n;
     bool ok;
     if (act->nsplits == 0)
         return true;
     item = malloc(act->nsplits * sizeof *item);
     ok = item || rec_fail_memory(err);
-    ok = ok && find_items(act, act->store->graph[*graph], item, err) &&
-         find_split(act, item, how, graph, err);
+    ok = ok && find_items(act, act->store->graph[*graph], item, &n, err) &&
+         find_split(act, item, n, how, graph, err);
     free(item);
     return ok;
 }

@@ -25,7 +25,7 @@ except ImportError:
     gymnasium = None
 
 PARTS = (1, 2, 4, 6, 8, 16)
-TRIED, BEST = 12, 3  # vectors of weights that a generation tries, and those that make the next one
+TRIED, BEST = 16, 4  # vectors of weights that a generation tries, and those that make the next one
 
 
 class CustomEnv(gymnasium.Env if gymnasium else object):
@@ -127,14 +127,14 @@ def blocking(env, choose, seeds, jobs):
 def train(env, draw, jobs, generations):
     """The mean of the weights after the last generation."""
     mean = [0.5, 1.0] + [0.0] * 8  # of features()
-    spread = [1.0] * len(mean)
+    spread = [1.5] * len(mean)
     for generation in range(generations):
         seed = draw.getrandbits(31)
         tried = [mean] + [[draw.gauss(m, s) for m, s in zip(mean, spread)] for _ in range(TRIED - 1)]
         tried.sort(key=lambda weights: blocking(env, agent(weights), [seed], jobs))
         columns = list(zip(*tried[:BEST]))
         mean = [statistics.fmean(column) for column in columns]
-        spread = [statistics.pstdev(column) + 0.3 * 0.9 ** generation for column in columns]
+        spread = [statistics.pstdev(column) + 0.5 * 0.93 ** generation for column in columns]
     return mean
 
 
@@ -142,8 +142,8 @@ def main():
     parser = argparse.ArgumentParser(description="Trains a small agent in an environment of its own.")
     parser.add_argument("--generations", type=int, default=20, help="generations of the training (default 20)")
     parser.add_argument("--jobs", type=int, default=100, help="jobs of an episode (default 100)")
-    parser.add_argument("--interarrival", default="exponential:300",
-                        help="distribution of the time between jobs (default exponential:300)")
+    parser.add_argument("--interarrival", default="exponential:30",
+                        help="distribution of the time between jobs (default exponential:30)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the training (default 1)")
     args = parser.parse_args()
 
