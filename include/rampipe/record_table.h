@@ -755,7 +755,8 @@ REC_ROW(BLOCK, ALONE, "block",
     "deadline (it would finish too late), queue_full (too many jobs wait), policy (it "
     "could have started or waited, and was refused), unfinished (it was running when the "
     "simulation ended). Of a whole action of an agent, the rule that it breaks: "
-    "every_op_placed, server_in_service, one_job_per_server, legal_block. Of tasks: "
+    "every_op_placed, server_in_service, one_job_per_server, legal_block, "
+    "hold_and_release. Of tasks: "
     "failed, input_failed (it is not run because something "
     "that it reads was not made), not_started (the run ended before).",
     "block\t8\t2000\tno_servers\tgraph=vgg16/8\tmodel=vgg16",
@@ -861,8 +862,8 @@ REC_ROW(START, ALONE, "start",
     REC_KEY("sequential", AMOUNT, "sum of all ops' compute in a step, seconds"))
 
 REC_ROW(SPLIT, ALONE, "split",
-    "Before an agent's answer: an op of the job gets this many parts. With place and "
-    "transfer records, it makes a whole action (AGENTS in ramp-alloc(1)).",
+    "Before an agent's answer: an op of the job gets this many parts. With records place "
+    "and transfer, it makes a whole action.",
     "split\t7\t2\t4",
     REC_FIELD("JOB", ID, "the job that was asked about")
     REC_FIELD("OP", ID, "a forward op of the graph in the answer; its twin gets as many")

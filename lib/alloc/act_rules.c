@@ -1,8 +1,7 @@
 /*
  * The rules of a placement. Those that sim checks too have the words of its messages
- * (RULES in sim(1)). The rule of blocks is RAMP's alone: the published time of a
- * collective is that of a block. It counts the communication groups, racks and positions
- * that the servers have, so it would be wrong for any other set.
+ * (RULES in sim(1)). The rule of blocks is that of clusters which have blocks: there
+ * the time of a collective is that of a block, and would be wrong for any other set.
  */
 #include "act_rules.h"
 

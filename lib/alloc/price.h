@@ -37,8 +37,8 @@ bool pricer_degree(struct pricer *pricer, uint32_t index, uint32_t *degree,
 const struct trial *pricer_try(struct pricer *pricer, uint32_t index,
                                struct rec_error *err) REC_MUST_CHECK;
 /* The same for a layout of the graph that the caller has made, without a name, on servers
- * that are free: slot i is servers[i], which is borrowed. It is taken over if no equal one
- * is known; else the caller frees it. */
+ * that are free: slot i is servers[i], which is borrowed. The layout is taken over if no
+ * equal one is known; else the caller frees it. */
 const struct trial *pricer_lay(struct pricer *pricer, uint32_t index,
                                struct graph_layout *where, const uint32_t *servers,
                                struct rec_error *err) REC_MUST_CHECK;

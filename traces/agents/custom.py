@@ -87,8 +87,7 @@ def work(job):
 
 def features(observation, parts, end):
     free, need, size, soon = observation
-    share, spare = parts / 16, math.log(parts / need)
-    return [1.0, float(parts >= need), spare, share, share * free, share * soon, size, size * free, end, end * share]
+    return [1.0, float(parts >= need), math.log(parts / need), parts / 16 * free, size, size * soon, end]
 
 
 def agent(weights):
@@ -126,7 +125,7 @@ def blocking(env, choose, seeds, jobs):
 
 def train(env, draw, jobs, generations):
     """The mean of the weights after the last generation."""
-    mean = [0.5, 1.0] + [0.0] * 8  # of features()
+    mean = [0.5, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]  # of features(): as `fewest`
     spread = [1.5] * len(mean)
     for generation in range(generations):
         seed = draw.getrandbits(31)
