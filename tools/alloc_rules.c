@@ -20,7 +20,6 @@ struct allocator {
     struct alloc_agent_options asking; /* --agent */
     struct alloc_agent *agent;         /* NULL without */
     struct map_view *view;             /* NULL without --map */
-    struct rec_map made; /* graphs made for whole actions that are written */
     bool cluster_written;
 };
 
@@ -211,25 +210,14 @@ explain_servers(const struct allocator *r, const struct alloc_decision *decision
              decision->layout->where.nslots, most);
 }
 
-/* Writes a graph made for a whole action before the first record that names it. */
-static bool
-write_made(struct allocator *r, const struct graph *graph, struct rec_error *err)
-{
-    if (!r->options.whole || graph->line > 0 ||
-        rec_map_get(&r->made, rec_str(graph->id)) != REC_NONE)
-        return true;
-    graph_write(graph, r->cli->writer);
-    return rec_map_add(&r->made, rec_str(graph->id), 0, err);
-}
-
 static bool
 decide(void *context, const struct alloc_decision *decision, struct rec_error *err)
 {
     struct allocator *r = context;
     struct rec_writer *writer = r->cli->writer;
 
-    if (!write_made(r, decision->graph, err))
-        return false;
+    if (decision->new_graph)
+        graph_write(decision->graph, writer);
     if (decision->cause) {
         graph_begin_block(writer, &decision->job, decision->time, decision->cause,
                           decision->graph);
@@ -381,7 +369,6 @@ alloc_rules_run(struct cli *cli, const struct alloc_rules *rules,
     if (!r.agent)
         alloc_choosing_close(&r.choosing);
     alloc_choosing_close(&r.base);
-    rec_map_free(&r.made);
     graph_reading_free(&r.reading);
     return ok;
 }

@@ -346,8 +346,9 @@ struct alloc_decision {
      * GRAPH_NONE: it breaks none. And the server where it does; REC_NONE: nowhere. */
     uint32_t op, server;
     /* Of the alternative taken, or of the last one tried; or it was made for a whole
-     * action: then its `line` is 0. */
+     * action. */
     const struct graph *graph;
+    bool new_graph; /* it was, and no decision has named it before */
     /* If the job starts: */
     struct sim_layout *layout;
     bool new_layout;             /* no job has used this layout before */

@@ -249,7 +249,7 @@ void graph_write_dot(const struct graph *graph, struct rec_writer *writer);
 struct graph_store {
     /* Graphs must pass graph_check_times() with this advice; NULL: all are taken. */
     const char *advice;
-    struct graph **graph; /* owned */
+    struct graph **graph; /* owned; NULL: it was dropped */
     size_t ngraphs, room;
     struct rec_map index;  /* id -> index in graph[] */
     struct graph *reading; /* the one that is open; NULL: none */
@@ -265,6 +265,8 @@ bool graph_store_end(struct graph_store *store, struct rec_error *err) REC_MUST_
  * keeps it. */
 bool graph_store_add(struct graph_store *store, struct graph *graph,
                      struct rec_error *err) REC_MUST_CHECK;
+/** Frees a graph of the store. Its index is not used again: graph[index] is NULL. */
+void graph_store_drop(struct graph_store *store, uint32_t index);
 /** The graph's index, or REC_NONE. */
 uint32_t graph_store_find(const struct graph_store *store, struct rec_str id);
 void graph_store_free(struct graph_store *store);

@@ -1,11 +1,10 @@
 /*
  * Whole actions. The lines of an agent are kept as they come, because only its answer
  * says which graph they are about. Splits come first: the other lines name the parts.
- * They are made in the order of the graph's ops, as by degree, so equal splits give equal
- * graphs, and are made once.
  */
 #include "act.h"
 
+#include "act_graphs.h"
 #include "act_rules.h"
 
 #include <math.h>
@@ -17,14 +16,6 @@ enum {
     LINES_BYTES_MAX = 1 << 26, /* of one action */
     SHOWN_BYTES = 60           /* of a wrong line in a message */
 };
-/* Ops and deps of a graph that an action asks for; as partition's --limit. */
-static const struct rec_limit graph_limit = {2e7, NULL};
-
-struct said_split {
-    const char *op;
-    uint32_t parts;
-};
-
 struct said_place {
     const char *op, *server; /* server NULL: none is said */
     double priority;         /* NAN: none */
@@ -40,12 +31,11 @@ struct act {
     struct graph_store *store; /* borrowed */
     struct rec_arena texts;    /* of the lines */
     size_t bytes;              /* of the lines */
-    struct said_split *split;
+    struct act_part *split;
     struct said_place *place;
     struct said_transfer *transfer;
     size_t nsplits, split_room, nplaces, place_room, ntransfers, transfer_room;
-    struct rec_map made;         /* a split -> index in the store */
-    struct rec_arena made_texts; /* keys of `made` */
+    struct act_graphs *graphs;
     struct act_blocks *blocks;
     /* Scratch: */
     uint32_t *slot_of, *server; /* per server: its slot; per slot: its server */
@@ -64,7 +54,7 @@ act_new(struct graph_store *store, struct rec_error *err)
         return NULL;
     }
     act->store = store;
-    if ((act->blocks = act_blocks_new(err)))
+    if ((act->blocks = act_blocks_new(err)) && (act->graphs = act_graphs_new(store, err)))
         return act;
     act_free(act);
     return NULL;
@@ -76,8 +66,7 @@ act_free(struct act *act)
     if (!act)
         return;
     act_blocks_free(act->blocks);
-    rec_map_free(&act->made);
-    rec_arena_free(&act->made_texts);
+    act_graphs_free(act->graphs);
     rec_arena_free(&act->texts);
     free(act->split);
     free(act->place);
@@ -148,7 +137,7 @@ take_split(struct act *act, struct rec_str line, struct rec_str job,
 {
     static const char right[] = "split JOB OP PARTS";
     struct rec_str field[2];
-    struct said_split said;
+    struct act_part said;
     uint64_t parts;
     if (!read_fields(line, job, field, 2, NULL, right, err) ||
         !rec_grow(&act->split, &act->split_room, act->nsplits + 1, sizeof said, err))
@@ -223,139 +212,6 @@ act_take(struct act *act, struct rec_str line, struct rec_str job, bool *taken,
         return kinds[i].take(act, line, job, err);
     }
     return true;
-}
-
-/* ---- splits ---------------------------------------------------------------- */
-
-struct item {
-    uint32_t op, parts;
-};
-
-static int
-by_op(const void *a, const void *b)
-{
-    const struct item *x = a, *y = b;
-    return (x->op > y->op) - (x->op < y->op);
-}
-
-/* Looks the ops up, and sorts them. An op may be named once. Those that stay whole (*n
- * are left) are dropped: that an agent names them changes nothing. */
-static bool
-find_items(const struct act *act, const struct graph *graph, struct item *item, size_t *n,
-           struct rec_error *err)
-{
-    *n = 0;
-    for (size_t i = 0; i < act->nsplits; i++) {
-        item[i] = (struct item){graph_find(graph, rec_str(act->split[i].op)),
-                                act->split[i].parts};
-        if (item[i].op == GRAPH_NONE)
-            return rec_fail(err, REC_DATA, "it splits op '%.60s', which graph '%s' lacks",
-                            act->split[i].op, graph->id);
-    }
-    qsort(item, act->nsplits, sizeof *item, by_op);
-    for (size_t i = 1; i < act->nsplits; i++)
-        if (item[i].op == item[i - 1].op)
-            return rec_fail(err, REC_DATA, "it splits op '%s' twice",
-                            graph->op[item[i].op].id);
-    for (size_t i = 0; i < act->nsplits; i++)
-        if (item[i].parts > 1)
-            item[(*n)++] = item[i];
-    return true;
-}
-
-/* Gives the graph a name that no other one has: ID/PARTS, or else ID/PARTS-2, ... */
-static bool
-name_graph(const struct act *act, struct graph *graph, struct rec_error *err)
-{
-    char *name = NULL;
-    const char *base = graph->id, *kept;
-    for (unsigned n = 2; graph_store_find(act->store, rec_str(graph->id)) != REC_NONE;
-         n++) {
-        if (asprintf(&name, "%s-%u", base, n) < 0)
-            return rec_fail_memory(err);
-        kept = rec_arena_copy(&graph->arena, rec_str(name), err);
-        free(name);
-        if (!kept)
-            return false;
-        graph->id = kept;
-    }
-    return true;
-}
-
-static bool
-make_graph(struct act *act, const struct graph *from, const struct graph_partition *how,
-           struct rec_error *err)
-{
-    struct graph *to = calloc(1, sizeof *to);
-    struct rec_error why;
-    double made = 0;
-    bool ok = to || rec_fail_memory(err);
-    if (ok && (!graph_partition_count(from, how, &made, &why) ||
-               !rec_limit(&graph_limit, made, "ops and deps", &why)))
-        ok = rec_fail(err, REC_DATA, "its split: %s", why.text);
-    ok = ok && graph_partition(from, how, to, err) && name_graph(act, to, err) &&
-         graph_store_add(act->store, to, err);
-    if (ok || !to)
-        return ok;
-    graph_free(to);
-    free(to);
-    return false;
-}
-
-/* Makes the graph that a list of splits asks for, unless it is there already. */
-static bool
-find_split(struct act *act, const struct item *item, size_t n,
-           const struct act_split *how, uint32_t *graph, struct rec_error *err)
-{
-    const struct graph *from = act->store->graph[*graph];
-    struct graph_split_op *list = malloc((n + 1) * sizeof *list);
-    size_t nkey = 3 + 2 * n;
-    uint32_t *key = malloc(nkey * sizeof *key);
-    struct graph_partition partition = {.list = list,
-                                        .nlist = (uint32_t)n,
-                                        .sizes = how->sizes,
-                                        .gradients = how->gradients};
-    struct rec_str text = {(const char *)key, nkey * sizeof *key};
-    bool ok = (list && key) || rec_fail_memory(err);
-    for (size_t i = 0; ok && i < n; i++) {
-        list[i] =
-            (struct graph_split_op){rec_str(from->op[item[i].op].id), item[i].parts};
-        key[3 + 2 * i] = item[i].op;
-        key[4 + 2 * i] = item[i].parts;
-    }
-    if (ok) {
-        key[0] = *graph;
-        key[1] = how->sizes;
-        key[2] = how->gradients;
-        *graph = rec_map_get(&act->made, text);
-    }
-    if (ok && *graph == REC_NONE) {
-        *graph = (uint32_t)act->store->ngraphs;
-        ok = make_graph(act, from, &partition, err) &&
-             (text.ptr = rec_arena_copy(&act->made_texts, text, err)) &&
-             rec_map_add(&act->made, text, *graph, err);
-    }
-    free(list);
-    free(key);
-    return ok;
-}
-
-/* Sets *graph from the alternative to what the splits make of it. */
-static bool
-split(struct act *act, const struct act_split *how, uint32_t *graph,
-      struct rec_error *err)
-{
-    struct item *item;
-    size_t n;
-    bool ok;
-    if (act->nsplits == 0)
-        return true;
-    item = malloc(act->nsplits * sizeof *item);
-    ok = item || rec_fail_memory(err);
-    ok = ok && find_items(act, act->store->graph[*graph], item, &n, err) &&
-         find_split(act, item, n, how, graph, err);
-    free(item);
-    return ok;
 }
 
 /* ---- places and transfers --------------------------------------------------- */
@@ -570,7 +426,8 @@ act_apply(struct act *act, struct alloc_question *q, uint32_t i,
 {
     uint32_t graph = q->tried[i].alternative.graph;
     bool servers = false;
-    if (!split(act, how, &graph, err) || !find_ops(act, act->store->graph[graph], err))
+    if (!act_graphs_split(act->graphs, q, act->split, act->nsplits, how, &graph, err) ||
+        !find_ops(act, act->store->graph[graph], err))
         return false;
     q->graph = graph;
     for (size_t p = 0; p < act->nplaces; p++)

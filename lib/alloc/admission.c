@@ -151,6 +151,16 @@ occupy(struct alloc_admission *a, struct sim_layout *layout, const uint32_t *ser
     return event_queue_push(&a->ends, (struct event_entry){finish, index}, err);
 }
 
+/* True for the first decision that names a graph that was made for it. */
+static bool
+is_new_graph(const struct alloc_question *q)
+{
+    bool is = q->unnamed && *q->unnamed;
+    if (is)
+        *q->unnamed = false;
+    return is;
+}
+
 /* Starts a job on an alternative that was tried. A layout gets its name when the first
  * job starts with it: those that were tried and not chosen never appear in the output. */
 static bool
@@ -165,6 +175,7 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct tried
                                       .op = GRAPH_NONE,
                                       .server = REC_NONE,
                                       .graph = a->store->graph[t->alternative.graph],
+                                      .new_graph = is_new_graph(&a->question),
                                       .layout = layout,
                                       .new_layout = layout->where.id[0] == '\0',
                                       .cost = &t->trial.cost,
@@ -221,7 +232,8 @@ turn_away(struct alloc_admission *a, const struct graph_job *job, struct rec_err
                                       .left = q->left,
                                       .op = q->op,
                                       .server = q->server,
-                                      .graph = a->store->graph[q->graph]};
+                                      .graph = a->store->graph[q->graph],
+                                      .new_graph = is_new_graph(q)};
     return a->decide(a->context, &decision, err);
 }
 
@@ -455,8 +467,9 @@ alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
         return false;
     if (started)
         return true;
+    /* a graph that was made for an action may be forgotten while the job waits */
     if (q->may_wait && a->options.queue > 0 && a->ends.n)
-        return wait(a, job, q->graph, err);
+        return wait(a, job, q->unnamed ? q->tried[0].alternative.graph : q->graph, err);
     return turn_away(a, job, err);
 }
 

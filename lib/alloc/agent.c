@@ -491,9 +491,11 @@ arrive(void *self, const struct graph_job *job, struct rec_error *err)
     if (!agent->store)
         return true;
     begin_to_tell(agent, err);
-    for (; agent->ntold < agent->store->ngraphs; agent->ntold++)
-        if (agent->store->graph[agent->ntold]->line > 0)
-            graph_write(agent->store->graph[agent->ntold], agent->writer);
+    for (; agent->ntold < agent->store->ngraphs; agent->ntold++) {
+        const struct graph *graph = agent->store->graph[agent->ntold];
+        if (graph && graph->line > 0)
+            graph_write(graph, agent->writer);
+    }
     rec_begin(agent->writer, "job");
     rec_str_field(agent->writer, job->id);
     rec_str_field(agent->writer, job->graphs);

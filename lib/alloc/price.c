@@ -207,22 +207,58 @@ key_of(const struct pricer *p, const struct known *known, const uint32_t *op_slo
                             n * sizeof *op_slots};
 }
 
+/* Frees the layout at `place`, which no job holds. */
+static bool
+forget_layout(struct pricer *p, struct known *known, uint32_t place,
+              struct rec_error *err)
+{
+    if (!rec_grow(&p->vacant, &p->vacant_room, p->nvacant + 1, sizeof *p->vacant, err))
+        return false;
+    p->vacant[p->nvacant++] = place;
+    rec_map_remove(&known->layouts, p->laid[place].key);
+    sim_layout_free(p->laid[place].layout);
+    free(p->laid[place].own);
+    p->laid[place] = (struct laid){0};
+    return true;
+}
+
 bool
 pricer_forget(struct pricer *p, struct rec_error *err)
 {
     struct sim_layout *old;
     while ((old = sim_layouts_excess(&p->pool, 0))) {
         uint32_t graph = graph_store_find(p->store, rec_str(old->where.graph->id));
-        uint32_t place = old->tag;
-        if (!rec_grow(&p->vacant, &p->vacant_room, p->nvacant + 1, sizeof *p->vacant,
-                      err))
+        if (!forget_layout(p, &p->known[graph], old->tag, err))
             return false;
-        p->vacant[p->nvacant++] = place;
-        rec_map_remove(&p->known[graph].layouts, p->laid[place].key);
-        sim_layout_free(old);
-        free(p->laid[place].own);
-        p->laid[place] = (struct laid){0};
     }
+    return true;
+}
+
+/* True if this is a layout of the graph. */
+static bool
+is_layout_of(const struct laid *laid, const struct graph *graph)
+{
+    return laid->layout && laid->layout->where.graph == graph;
+}
+
+bool
+pricer_drop(struct pricer *p, uint32_t index, bool *dropped, struct rec_error *err)
+{
+    const struct graph *graph = p->store->graph[index];
+    *dropped = false;
+    for (uint32_t i = 0; i < p->nlaid; i++)
+        if (is_layout_of(&p->laid[i], graph) && p->laid[i].layout->holds > 0)
+            return true;
+    for (uint32_t i = 0; i < p->nlaid; i++)
+        if (is_layout_of(&p->laid[i], graph) &&
+            !forget_layout(p, &p->known[index], i, err))
+            return false;
+    if (index < p->nknown) {
+        place_plan_free(&p->known[index].plan);
+        rec_map_free(&p->known[index].layouts);
+        p->known[index] = (struct known){0};
+    }
+    *dropped = true;
     return true;
 }
 

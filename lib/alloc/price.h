@@ -29,6 +29,10 @@ const struct place_vacancy *pricer_vacancy(const struct pricer *pricer);
 /* Forgets layouts that no job holds, if they are too many. What pricer_try() returned
  * before is then no longer valid. */
 bool pricer_forget(struct pricer *pricer, struct rec_error *err) REC_MUST_CHECK;
+/* Forgets all that is known of a graph, which is not asked for again, unless a job runs
+ * on one of its layouts. */
+bool pricer_drop(struct pricer *pricer, uint32_t index, bool *dropped,
+                 struct rec_error *err) REC_MUST_CHECK;
 /* The degree of a graph of the store: its degree=, or the most parts an op has. */
 bool pricer_degree(struct pricer *pricer, uint32_t index, uint32_t *degree,
                    struct rec_error *err) REC_MUST_CHECK;

@@ -45,6 +45,7 @@ question_ask(struct alloc_question *q, const struct graph_job *job, double now,
     q->cause = "no_servers";
     q->failed = 0;
     q->left = 0;
+    q->unnamed = NULL;
     q->op = GRAPH_NONE;
     q->server = REC_NONE;
     q->may_wait = true;

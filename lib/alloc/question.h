@@ -39,6 +39,9 @@ struct alloc_question {
     size_t room;
     uint32_t nroom;     /* entries of tried[] whose `servers` has been set */
     struct tried acted; /* what a whole action of an agent gave: choice ALLOC_ACTED */
+    /* True until a decision has named the graph that was made for the action. NULL: none
+     * was made. */
+    bool *unnamed;
     /* What the block record says if the job does not start; set by the alternative that
      * was looked at last: */
     uint32_t graph;

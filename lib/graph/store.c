@@ -34,6 +34,18 @@ graph_store_add(struct graph_store *store, struct graph *graph, struct rec_error
     return true;
 }
 
+void
+graph_store_drop(struct graph_store *store, uint32_t index)
+{
+    struct graph *graph = store->graph[index];
+    if (!graph)
+        return;
+    rec_map_remove(&store->index, rec_str(graph->id));
+    graph_free(graph);
+    free(graph);
+    store->graph[index] = NULL;
+}
+
 bool
 graph_store_end(struct graph_store *store, struct rec_error *err)
 {
@@ -57,10 +69,8 @@ graph_store_find(const struct graph_store *store, struct rec_str id)
 void
 graph_store_free(struct graph_store *store)
 {
-    for (size_t i = 0; i < store->ngraphs; i++) {
-        graph_free(store->graph[i]);
-        free(store->graph[i]);
-    }
+    for (uint32_t i = 0; i < store->ngraphs; i++)
+        graph_store_drop(store, i);
     if (store->reading)
         graph_free(store->reading);
     free(store->reading);

@@ -79,6 +79,25 @@ A
 
 @test "actions: the state of the cluster, waiting jobs, errors, ends" { actions state small.rec; }
 
+# The graphs of splits need memory only while jobs run on them, up to 64 MiB. A name never comes again.
+@test "actions: graphs that were made are forgotten when no job runs on them" {
+    cat >many.awk <<'A'
+BEGIN { FS = OFS = "\t" }
+$1 == "op" && $4 == "forward" { op[n++] = $3 }
+$1 == "offer" { graph = $3 }
+$1 == "ask" { at = job < 60 ? job : job - 60; job++ # all in 16, but one op, another one for each job
+              for (i = 0; i < n; i++) print "split", $2, op[i], i == at % n ? 2 + 2 * int(at / n) : 16
+              print "answer", $2, graph; fflush() }
+A
+    # the first job runs on; the others one after the other; the last two are split as the first two
+    pd2graph --time-unit s --no-job "$ROOT/traces/vgg16.txt" | tracegen jobs --jobs 62 --interarrival fixed:1000000 |
+        awk 'BEGIN { FS = OFS = "\t" } $1 == "job" && !n++ { $5 *= 1000000 } { print }' |
+        ramp-alloc --whole-actions --agent 'mawk -W interactive -f many.awk' >many.rec
+    [ "$(grep '^alloc' many.rec | cut -f 3 | sed -n '1,2p;60,62p' | tr '\n' ' ')" = \
+        "vgg16/16 vgg16/16-2 vgg16/16-60 vgg16/16 vgg16/16-61 " ]
+    sim many.rec | grep -c '^done' | grep -x 62
+}
+
 # wrong MESSAGE LINES: this answer ends the run with status 3, and this message.
 wrong() {
     local status=0
