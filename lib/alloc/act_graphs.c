@@ -133,7 +133,8 @@ make_graph(struct act_graphs *g, const struct graph *from,
     bool ok = to || rec_fail_memory(err);
     if (ok && (!graph_partition_count(from, how, &made, &why) ||
                !rec_limit(&graph_limit, made, "ops and deps", &why)))
-        ok = rec_fail(err, REC_DATA, "its split: %s", why.text);
+        ok = rec_fail(err, why.code == REC_IO ? REC_IO : REC_DATA, "its split: %s",
+                      why.text);
     ok = ok && graph_partition(from, how, to, err) && name_graph(g, to, err) &&
          graph_store_add(g->store, to, err);
     if (ok || !to)

@@ -256,11 +256,14 @@ end_job(struct alloc_admission *a, uint32_t index, struct rec_error *err)
 
 /* ---- one job ------------------------------------------------------------- */
 
-/* True if the job could start or wait, so that refusing it was the chooser's decision. */
+/* True if the job could start or wait, so that refusing it was the chooser's decision. If
+ * there are whole actions, a free server is enough. */
 static bool
 has_choice(const struct alloc_admission *a)
 {
     const struct alloc_question *q = &a->question;
+    if (a->options.whole && a->nfree > 0)
+        return true;
     for (uint32_t i = 0; i < q->nknown; i++)
         if (q->tried[i].is_tried && !q->tried[i].alternative.cause)
             return true;

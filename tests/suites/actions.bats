@@ -3,10 +3,10 @@
 
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
-    local profiles=$ROOT/../shared/data/pipedream networks=(alexnet vgg16 resnet50 bert-large gpt2-xl)
-    if [ -d "$profiles" ]; then networks=(alexnet gnmt resnet18 squeezenet1_0 vgg16); else profiles=$ROOT/traces; fi
-    pd2graph --time-unit s --no-job "${networks[@]/#/$profiles/}" 2>/dev/null >graphs.rec ||
-        pd2graph --time-unit s --no-job $(printf "$profiles/%s.txt " "${networks[@]}") >graphs.rec
+    local profiles=$ROOT/../shared/data/pipedream networks=(alexnet gnmt resnet18 squeezenet1_0 vgg16)
+    [ -d "$profiles" ] || { profiles=$ROOT/traces networks=(alexnet bert-large gpt2-xl resnet50 vgg16); }
+    networks=("${networks[@]/#/$profiles/}")
+    pd2graph --time-unit s --no-job "${networks[@]/%/.txt}" >graphs.rec
     tracegen jobs --jobs 300 --interarrival exponential:1000 --steps fixed:50 \
         --deadline-fraction uniform:0.1:1 graphs.rec >jobs.rec
     partition --degree 8 --quantum 0.01 jobs.rec >parts.rec
@@ -132,6 +132,7 @@ wrong() {
     wrong "sync= is not one of deps, all-gather, all-reduce" 'split\ta\t2\t2\nanswer\ta\tg\tsync=x\n'
     wrong "it refuses the job, but says how it starts" 'split\ta\t2\t2\nanswer\ta\t-\n'
     # an agent that floods with lines of an action is ended
+    # shellcheck disable=SC2016
     run -3 ramp-alloc --whole-actions --agent 'yes "$(printf "place\ta\t1\t0-0-0\tx=%065000d" 0)"' small.rec
     [[ $output == *"its action has more than 67108864 bytes"* ]]
     # and without --whole-actions they are no answers
@@ -142,7 +143,9 @@ wrong() {
 @test "actions: an environment of one's own, and an agent that learns in it" {
     cp "$ROOT"/traces/agents/*.py . # as a user would: somewhere else
     sed -i "s|HERE, os.path.join(HERE, \"..\", \"..\", \"scripts\")|HERE, \"$ROOT/scripts\"|" custom.py
-    python3 custom.py --generations "${EVERY:+12}${EVERY:-1}" --jobs "${EVERY:+100}${EVERY:-20}" >rates
+    local much=(--generations 1 --jobs 20)
+    [ -z "${EVERY-}" ] || much=(--generations 12)
+    python3 custom.py "${much[@]}" >rates
     cat rates
     awk -F'\t' -v every="${EVERY-}" '{ rate[$1] = $2 }
         END { exit !(NR == 3 && rate["fewest"] < rate["random"] &&

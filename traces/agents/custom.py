@@ -19,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "scripts")]
 import heuristics  # noqa: E402
 from rampipe_cluster import Action, RampClusterEnv, Run  # noqa: E402
+from rampipe_env import Box, Discrete, array  # noqa: E402
 try:
     import gymnasium
 except ImportError:
@@ -37,6 +38,8 @@ class CustomEnv(gymnasium.Env if gymnasium else object):
         self.cluster = RampClusterEnv(**options)
         self.places = [heuristics.FirstFit(backwards=bool(end)) for end in (0, 1)]
         self.known = {}  # what actions mean: many jobs find the same graph and the same free servers
+        self.action_space = Discrete(len(self.ACTIONS))
+        self.observation_space = Box(-math.inf, math.inf, (4,), "float32")
 
     def observe(self):
         """Servers that are free, as a share; how many times faster than on one server the job must be; how
@@ -44,11 +47,11 @@ class CustomEnv(gymnasium.Env if gymnasium else object):
         come free before the deadline."""
         cluster, job = self.cluster, self.cluster.job
         if job is None:
-            return [0.0, 1.0, 0.0, 0.0]
+            return array([0.0, 1.0, 0.0, 0.0])
         servers = len(cluster.servers)
         soon = sum(len(run.servers) for run in cluster.running.values() if run.finish - cluster.time < job.deadline)
         mean = statistics.fmean(map(work, cluster.jobs.values()))
-        return [len(cluster.free) / servers, work(job) / job.deadline, math.log(work(job) / mean), soon / servers]
+        return array([len(cluster.free) / servers, work(job) / job.deadline, math.log(work(job) / mean), soon / servers])
 
     def act(self, action):
         """The whole action that an action stands for; None: it cannot be placed."""
@@ -69,6 +72,8 @@ class CustomEnv(gymnasium.Env if gymnasium else object):
         return 1.0 if isinstance(outcome, Run) else -1.0
 
     def reset(self, *, seed=None, options=None):
+        if gymnasium:
+            super().reset(seed=seed)
         self.cluster.reset(seed=seed, options=options)
         return self.observe(), {}
 
@@ -86,7 +91,7 @@ def work(job):
 
 
 def features(observation, parts, end):
-    free, need, size, soon = observation
+    free, need, size, soon = map(float, observation)
     return [1.0, float(parts >= need), math.log(parts / need), parts / 16 * free, size, size * soon, end]
 
 
