@@ -77,6 +77,8 @@ A
 
 @test "actions: a graph that is split in Python is the one that partition makes" { actions split graphs.rec; }
 
+@test "actions: deps between two servers that share a channel wait for each other" { actions channels; }
+
 @test "actions: the state of the cluster, waiting jobs, errors, ends" { actions state small.rec; }
 
 # The graphs of splits need memory only while jobs run on them, up to 64 MiB. A name never comes again.
