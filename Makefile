@@ -325,7 +325,7 @@ PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=tooldir/$(PROGRAM_PREFIX)$(t)) \
     $(foreach h,$(wildcard include/rampipe/*.h),$(h)=includedir/rampipe/$(notdir $(h))) \
     $(foreach f,$(SAMPLES),$(f)=datadir/rampipe/$(f)) \
     $(foreach p,rampipe_env rampipe_link,$(BUILD)/$(p).py=datadir/rampipe/scripts/$(p).py) \
-    $(foreach p,rampipe_batch rampipe_record rampipe_shared rampipe_spool rampipe_store rampipe_task rampipe_template rampipe_worker,scripts/$(p).py=datadir/rampipe/scripts/$(p).py) \
+    $(foreach p,rampipe_batch rampipe_cluster rampipe_record rampipe_shared rampipe_spool rampipe_store rampipe_task rampipe_template rampipe_worker,scripts/$(p).py=datadir/rampipe/scripts/$(p).py) \
     scripts/torch2graph=datadir/rampipe/scripts/torch2graph $(COMPLETION)=$(completions)rampipe \
     $(if $(PROGRAM_PREFIX),->$(PROGRAM_PREFIX)rampipe=datadir/bash-completion/completions/rampipe) \
     $(foreach t,$(TOOLS),->$(PROGRAM_PREFIX)rampipe=$(completions)$(t))

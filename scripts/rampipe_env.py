@@ -450,8 +450,13 @@ class Allocator:
         raise PipelineError("ramp-alloc: " + describe(status, self.said.read()))
 
     def hear(self):
-        """The next offers and their ask, as text; None if all jobs are decided. ramp-alloc writes
-        nothing behind an ask before it has the answer, so the text ends at an ask or at #end."""
+        """The next offers and their ask, as text; None if all jobs are decided."""
+        text, asked = self.hear_all()
+        return text if asked else None
+
+    def hear_all(self):
+        """What ramp-alloc tells next, and True if that ends with an ask; False: all jobs are decided. It
+        writes nothing behind an ask before it has the answer, so the text ends at an ask or at #end."""
         heard = b""
         while True:
             more = os.read(self.asks, 1 << 18)
@@ -462,15 +467,20 @@ class Allocator:
                 continue
             last = heard[heard.rfind(b"\n", 0, -1) + 1:]
             if last.startswith(b"ask\t"):
-                return heard.decode()
+                return heard.decode(), True
             if last.startswith(b"#end"):
                 if self.process.wait():
                     self.fail()
-                return None
+                return heard.decode(), False
 
     def answer(self, job, graph):
+        self.say(f"answer\t{job}\t{graph}\n")
+
+    def say(self, text):
+        rest = memoryview(text.encode())
         try:
-            os.write(self.answers, f"answer\t{job}\t{graph}\n".encode())
+            while rest:
+                rest = rest[os.write(self.answers, rest):]
         except BrokenPipeError:
             self.fail()
 

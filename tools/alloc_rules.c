@@ -103,6 +103,7 @@ open_agent(struct allocator *r)
         return true;
     r->asking.started = cli_guard_group;
     r->asking.net = r->cluster->net;
+    r->asking.store = r->options.whole ? &r->reading.store : NULL;
     r->choosing.self = r->agent = alloc_agent_open(&r->asking, &r->cli->err);
     return r->agent != NULL;
 }
@@ -125,8 +126,9 @@ read_options(struct allocator *r, const struct alloc_rules *rules)
         return cli_usage(cli, "--order is for --queue");
     if (rules->choose_given && rules->agent_given)
         return cli_usage(cli, "--agent takes the place of --choose");
-    return !rules->agent_timeout_given || rules->agent_given ||
-           cli_usage(cli, "--agent-timeout is for --agent");
+    r->options.whole = rules->whole_actions_given;
+    return rules->agent_given || (!rules->agent_timeout_given && !r->options.whole) ||
+           cli_usage(cli, "--agent-timeout and --whole-actions are for --agent");
 }
 
 /* True if the job does not take as many servers as its degree says. */
@@ -153,12 +155,13 @@ explain_no_memory(const struct allocator *r, const struct alloc_decision *decisi
     double needs = place_part_memory(graph, decision->failed);
     double all = graph_memory_held(graph);
 
-    rec_text_key(r->cli->writer, "op", op->of ? op->of : op->id);
+    if (decision->op == GRAPH_NONE)
+        rec_text_key(r->cli->writer, "op", op->of ? op->of : op->id);
     rec_num_key(r->cli->writer, "needs", needs);
     rec_num_key(r->cli->writer, "missing", needs - decision->left);
     if (op->pass != GRAPH_TASK)
         rec_num_key(r->cli->writer, "memory", all);
-    if (r->cli->verbose)
+    if (r->cli->verbose && decision->op == GRAPH_NONE)
         cli_note(r->cli,
                  "job '%.*s': op '%s' of graph '%s' needs %.10g bytes on a server for "
                  "each of its parts (%u); the free block with most room has %.10g of "
@@ -213,11 +216,14 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
     struct allocator *r = context;
     struct rec_writer *writer = r->cli->writer;
 
+    if (decision->new_graph)
+        graph_write(decision->graph, writer);
     if (decision->cause) {
         graph_begin_block(writer, &decision->job, decision->time, decision->cause,
                           decision->graph);
         if (strcmp(decision->cause, "no_memory") == 0)
             explain_no_memory(r, decision);
+        alloc_decision_explain(decision, r->options.placer.net, writer);
         rec_end(writer);
         if (r->cli->verbose && strcmp(decision->cause, "no_block") == 0)
             explain_no_block(r, decision);
@@ -236,8 +242,9 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
             rec_uint_key(writer, "degree", decision->graph->degree);
         rec_end(writer);
     }
-    return !r->view ||
-           map_view_show(r->view, decision, alloc_admission_owners(r->admission), err);
+    return (!r->options.whole || alloc_agent_tell(r->agent, decision, err)) &&
+           (!r->view ||
+            map_view_show(r->view, decision, alloc_admission_owners(r->admission), err));
 }
 
 static bool
@@ -278,8 +285,7 @@ place(struct allocator *r)
     return r->rules->place(r->cli, r->rules->context, r->cluster) && start(r);
 }
 
-/* Reads the records of the cluster, which are passed on as they are. *taken: it is one of
- * them. */
+/* Passes the records of the cluster on as they are. *taken: this is one of them. */
 static bool
 take_cluster(struct allocator *r, const struct rec *rec, bool *taken)
 {

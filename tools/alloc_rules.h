@@ -9,7 +9,7 @@
 /* The texts of the options (tools/alloc_rules.ggo, alloc_map.ggo, graph_times.ggo). */
 struct alloc_rules {
     bool choose_given, base_given, horizon_given, agent_given, agent_timeout_given,
-        order_given, map_given, allow_zero_given;
+        order_given, map_given, allow_zero_given, whole_actions_given;
     const char *choose, *base, *horizon, *seed, *agent, *agent_timeout, *queue, *order;
 
     /* Sets how jobs are placed on cluster->net, which is that of a record in the stream.
@@ -24,6 +24,7 @@ struct alloc_rules {
     .horizon_given = (args)->horizon_given, .agent_given = (args)->agent_given,         \
     .agent_timeout_given = (args)->agent_timeout_given,                                 \
     .order_given = (args)->order_given, .map_given = (args)->map_given,                 \
+    .whole_actions_given = (args)->whole_actions_given,                                 \
     .allow_zero_given = (args)->allow_zero_given, .choose = (args)->choose_arg,         \
     .base = (args)->base_arg, .horizon = (args)->horizon_arg, .seed = (args)->seed_arg, \
     .agent = (args)->agent_arg, .agent_timeout = (args)->agent_timeout_arg,             \

@@ -153,6 +153,8 @@ bool alloc_question_features(struct alloc_question *question, uint32_t i,
 /** The chooser's answer if the job is not wanted. It is blocked: its cause is policy if
  * it could have started or waited, else what kept the last alternative from starting. */
 #define ALLOC_REFUSED (UINT32_MAX - 1)
+/** An agent's answer: the job starts in the way of its whole action. */
+#define ALLOC_ACTED (UINT32_MAX - 2)
 
 /** Most hidden units that an expert can have. */
 #define ALLOC_UNITS_MAX 1000
@@ -227,8 +229,8 @@ struct alloc_chooser {
      * about it; NULL: the chooser needs not be told. False: *err. */
     bool (*arrive)(void *self, const struct graph_job *job, struct rec_error *err);
     /* Sets *choice to an alternative that was tried and can start, to ALLOC_NONE (the job
-     * waits, or is blocked by what kept the last alternative from starting) or to
-     * ALLOC_REFUSED. False: *err. */
+     * waits, or is blocked by what kept the last alternative from starting), to
+     * ALLOC_REFUSED or ALLOC_ACTED. False: *err. */
     bool (*decide)(void *self, struct alloc_question *question, uint32_t *choice,
                    struct rec_error *err);
 };
@@ -274,6 +276,7 @@ const struct place_kind *alloc_choosing_trained(const struct alloc_choosing *cho
 
 /** A process that is asked for every decision; see AGENTS in ramp-alloc(1). */
 struct alloc_agent;
+struct alloc_decision;
 
 struct alloc_agent_options {
     const char *name;    /* for messages */
@@ -282,6 +285,10 @@ struct alloc_agent_options {
      * are written to. */
     int from, to;
     double timeout; /* for each answer, and for its end, seconds; may be INFINITY */
+    /* Not NULL: it may answer with whole actions, and is told the graphs, the jobs and
+     * what becomes of them. The store is that of the admission, borrowed; graphs are
+     * added to it. */
+    struct graph_store *store;
     const struct net *net;  /* written to the agent at the start */
     const char *provenance; /* the "#@" line of the stream that it reads */
     /* Called with the agent's process group right after its start, while signals are
@@ -293,6 +300,9 @@ struct alloc_agent_options {
  * NULL: *err. */
 struct alloc_agent *alloc_agent_open(const struct alloc_agent_options *options,
                                      struct rec_error *err) REC_MUST_CHECK;
+/** Tells an agent of whole actions what was decided about a job. */
+bool alloc_agent_tell(struct alloc_agent *agent, const struct alloc_decision *decision,
+                      struct rec_error *err) REC_MUST_CHECK;
 /** Ends the agent's input, and waits until an agent that was started here has ended.
  * False: *err (REC_IO: it died or was late; REC_DATA: it wrote something wrong). */
 bool alloc_agent_end(struct alloc_agent *agent, struct rec_error *err) REC_MUST_CHECK;
@@ -312,6 +322,8 @@ struct alloc_admission_options {
     const struct alloc_choosing *choosing; /* borrowed */
     size_t queue;                          /* how many jobs may wait */
     enum alloc_order order;
+    /* The chooser may start a job in ways that none of its alternatives has. */
+    bool whole;
     const uint32_t *down; /* servers out of service */
     uint32_t ndown;
     /* Layouts that no job holds are kept up to this many bytes; beyond it those that have
@@ -326,11 +338,17 @@ struct alloc_admission_options {
 /** What was decided about a job; valid during the call of alloc_decide. */
 struct alloc_decision {
     struct graph_job job;
-    double time;               /* seconds */
-    const char *cause;         /* why the job is blocked; NULL: it starts */
-    uint32_t failed;           /* no_block, no_memory: the unit that was not placed */
-    double left;               /* no_memory: as in struct place_placement */
-    const struct graph *graph; /* of the alternative taken, or of the last one tried */
+    double time;       /* seconds */
+    const char *cause; /* why the job is blocked; NULL: it starts */
+    uint32_t failed;   /* no_block, no_memory: the unit that was not placed */
+    double left;       /* no_memory: as in struct place_placement */
+    /* The op of `graph` with which a whole action breaks the rule that is the cause;
+     * GRAPH_NONE: it breaks none. And the server where it does; REC_NONE: nowhere. */
+    uint32_t op, server;
+    /* Of the alternative taken, or of the last one tried; or it was made for a whole
+     * action. */
+    const struct graph *graph;
+    bool new_graph; /* it was, and no decision has named it before */
     /* If the job starts: */
     struct sim_layout *layout;
     bool new_layout;             /* no job has used this layout before */
@@ -338,6 +356,11 @@ struct alloc_decision {
     const struct sim_cost *cost; /* of a training step */
     double finish;               /* seconds */
 };
+
+/** Adds op= and server= to the block record being written, if a whole action breaks a
+ * rule. */
+void alloc_decision_explain(const struct alloc_decision *decision, const struct net *net,
+                            struct rec_writer *writer);
 
 struct alloc_admission;
 

@@ -126,7 +126,7 @@ struct graph {
     const char *id, *model;
     const char *extra; /* keys of the graph record */
     const char *file;  /* where it was read; for messages */
-    uint32_t line;     /* of its record there */
+    uint32_t line;     /* of its record there; 0: it was not read but made */
     struct graph_op *op;
     struct graph_dep *dep;
     size_t nops, op_room, ndeps, dep_room;
@@ -249,7 +249,7 @@ void graph_write_dot(const struct graph *graph, struct rec_writer *writer);
 struct graph_store {
     /* Graphs must pass graph_check_times() with this advice; NULL: all are taken. */
     const char *advice;
-    struct graph **graph; /* owned */
+    struct graph **graph; /* owned; NULL: it was dropped */
     size_t ngraphs, room;
     struct rec_map index;  /* id -> index in graph[] */
     struct graph *reading; /* the one that is open; NULL: none */
@@ -261,6 +261,12 @@ bool graph_store_read(struct graph_store *store, const struct rec_reader *reader
 /** Closes the graph that is being read, if any, and checks its times if that is asked
  * for. */
 bool graph_store_end(struct graph_store *store, struct rec_error *err) REC_MUST_CHECK;
+/** Takes over a closed graph, whose id is new, as the last one. On failure the caller
+ * keeps it. */
+bool graph_store_add(struct graph_store *store, struct graph *graph,
+                     struct rec_error *err) REC_MUST_CHECK;
+/** Frees a graph of the store. Its index is not used again: graph[index] is NULL. */
+void graph_store_drop(struct graph_store *store, uint32_t index);
 /** The graph's index, or REC_NONE. */
 uint32_t graph_store_find(const struct graph_store *store, struct rec_str id);
 void graph_store_free(struct graph_store *store);

@@ -893,14 +893,18 @@ REC_ROW(BLOCK, ALONE, "block",
     "no_memory (such blocks, or free servers, have too little memory), "
     "deadline (it would finish too late), queue_full (too many jobs wait), policy (it "
     "could have started or waited, and was refused), unfinished (it was running when the "
-    "simulation ended). Of tasks: failed, input_failed (it is not run because something "
+    "simulation ended). Of a whole action of an agent, the rule that it breaks: "
+    "every_op_placed, server_in_service, one_job_per_server, legal_block, "
+    "hold_and_release. Of tasks: "
+    "failed, input_failed (it is not run because something "
     "that it reads was not made), not_started (the run ended before).",
     "block\t8\t2000\tno_servers\tgraph=vgg16/8\tmodel=vgg16",
     REC_FIELD("JOB", ID, "the job")
     REC_FIELD("TIME", AMOUNT, "when, seconds")
     REC_FIELD("CAUSE", ID, "why"),
     REC_KEY("graph", ID, "the last alternative that was tried")
-    REC_KEY("op", ID, "no_memory: the op that found no room")
+    REC_KEY("op", ID, "no_memory: the op that found no room; of a rule: that breaks it")
+    REC_KEY("server", ID, "of a rule: on which server")
     REC_KEY("needs", AMOUNT, "no_memory: what that op, or each part of it, needs, bytes")
     REC_KEY("missing", AMOUNT,
           "no_memory: bytes that are missing on the block of free servers that has the "
@@ -977,7 +981,33 @@ REC_ROW(ASK, ALONE, "ask",
     REC_KEY("deadline", LIMIT, "as in its job, seconds from arrival")
     REC_KEY("free", COUNT, "servers that are free")
     REC_KEY("running", COUNT, "jobs that run")
-    REC_KEY("waiting", COUNT, "jobs that wait, with this one if it has waited"))
+    REC_KEY("waiting", COUNT, "jobs that wait, with this one if it has waited")
+    REC_KEY("idle", TEXT,
+          "to an agent of whole actions: the servers that are free, separated by commas"))
+
+REC_ROW(START, ALONE, "start",
+    "Sent to an agent of whole actions: a job has started.",
+    "start\t7\tvgg16/2\t1000\t18267.5\t0-0-0,1-0-0\tstep=345.35\tcomm=0.11\t"
+    "comp=345.24\tbusy=1\tsequential=690.5",
+    REC_FIELD("JOB", ID, "the job")
+    REC_FIELD("GRAPH", ID, "what it runs")
+    REC_FIELD("TIME", AMOUNT, "when it started, seconds")
+    REC_FIELD("FINISH", LATER, "when it will be complete, seconds")
+    REC_FIELD("SERVERS", IDS, "the servers that it holds until then"),
+    REC_KEY("step", AMOUNT, "time of one step, seconds")
+    REC_KEY("comm", AMOUNT, "as in done")
+    REC_KEY("comp", AMOUNT, "as in done")
+    REC_KEY("busy", FRACTION, "as in done")
+    REC_KEY("sequential", AMOUNT, "sum of all ops' compute in a step, seconds"))
+
+REC_ROW(SPLIT, ALONE, "split",
+    "Before an agent's answer: an op of the job gets this many parts. With records place "
+    "and transfer, it makes a whole action.",
+    "split\t7\t2\t4",
+    REC_FIELD("JOB", ID, "the job that was asked about")
+    REC_FIELD("OP", ID, "a forward op of the graph in the answer; its twin gets as many")
+    REC_FIELD("PARTS", COUNT, "how many"),
+)
 
 REC_ROW(ANSWER, ALONE, "answer",
     "An agent's answer to ask: the alternative that the job starts on.",
@@ -988,7 +1018,10 @@ REC_ROW(ANSWER, ALONE, "answer",
           "its cause); or -, which refuses the job"),
     REC_KEY("cause", ID,
           "the cause of a refusal: policy (also without this key), or no_servers, with "
-          "which the job may wait"))
+          "which the job may wait")
+    REC_KEY("sizes", ID, "after split: reference or gradient, as partition --sizes")
+    REC_KEY("sync", ID,
+          "after split: deps, all-gather or all-reduce, as partition --sync"))
 
 REC_ROW(DONE, ALONE, "done",
     "A job is complete. step, comm, comp, busy and sequential are those of one training "

@@ -230,6 +230,7 @@ struct sim_layout {
     struct sim_cost *cost;
     size_t ncosts, cost_room, cost_bytes;
     struct rec_arena arena;   /* of the geometries and times */
+    uint32_t tag;             /* a number of the owner's, by which it knows it again */
     struct sim_layouts *pool; /* NULL: it is in none */
     uint64_t serial;          /* counts the layouts of the pool; no two have the same */
     struct sim_layout *before,

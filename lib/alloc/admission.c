@@ -151,6 +151,16 @@ occupy(struct alloc_admission *a, struct sim_layout *layout, const uint32_t *ser
     return event_queue_push(&a->ends, (struct event_entry){finish, index}, err);
 }
 
+/* True for the first decision that names a graph that was made for it. */
+static bool
+is_new_graph(const struct alloc_question *q)
+{
+    bool is = q->unnamed && *q->unnamed;
+    if (is)
+        *q->unnamed = false;
+    return is;
+}
+
 /* Starts a job on an alternative that was tried. A layout gets its name when the first
  * job starts with it: those that were tried and not chosen never appear in the output. */
 static bool
@@ -162,7 +172,10 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct tried
     char id[24];
     struct alloc_decision decision = {.job = *job,
                                       .time = a->now,
+                                      .op = GRAPH_NONE,
+                                      .server = REC_NONE,
                                       .graph = a->store->graph[t->alternative.graph],
+                                      .new_graph = is_new_graph(&a->question),
                                       .layout = layout,
                                       .new_layout = layout->where.id[0] == '\0',
                                       .cost = &t->trial.cost,
@@ -184,9 +197,27 @@ static bool
 block(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
       const char *cause, struct rec_error *err)
 {
-    struct alloc_decision decision = {
-        .job = *job, .time = a->now, .cause = cause, .graph = a->store->graph[graph]};
+    struct alloc_decision decision = {.job = *job,
+                                      .time = a->now,
+                                      .cause = cause,
+                                      .op = GRAPH_NONE,
+                                      .server = REC_NONE,
+                                      .graph = a->store->graph[graph]};
     return a->decide(a->context, &decision, err);
+}
+
+void
+alloc_decision_explain(const struct alloc_decision *decision, const struct net *net,
+                       struct rec_writer *writer)
+{
+    char server[NET_NAME_MAX];
+    if (decision->op == GRAPH_NONE)
+        return;
+    rec_text_key(writer, "op", decision->graph->op[decision->op].id);
+    if (decision->server == REC_NONE)
+        return;
+    net_format_server(net, decision->server, server);
+    rec_text_key(writer, "server", server);
 }
 
 /* Blocks a job for the cause that the question ended with. */
@@ -199,7 +230,10 @@ turn_away(struct alloc_admission *a, const struct graph_job *job, struct rec_err
                                       .cause = q->cause,
                                       .failed = q->failed,
                                       .left = q->left,
-                                      .graph = a->store->graph[q->graph]};
+                                      .op = q->op,
+                                      .server = q->server,
+                                      .graph = a->store->graph[q->graph],
+                                      .new_graph = is_new_graph(q)};
     return a->decide(a->context, &decision, err);
 }
 
@@ -222,11 +256,14 @@ end_job(struct alloc_admission *a, uint32_t index, struct rec_error *err)
 
 /* ---- one job ------------------------------------------------------------- */
 
-/* True if the job could start or wait, so that refusing it was the chooser's decision. */
+/* True if the job could start or wait, so that refusing it was the chooser's decision. If
+ * there are whole actions, a free server is enough. */
 static bool
 has_choice(const struct alloc_admission *a)
 {
     const struct alloc_question *q = &a->question;
+    if (a->options.whole && a->nfree > 0)
+        return true;
     for (uint32_t i = 0; i < q->nknown; i++)
         if (q->tried[i].is_tried && !q->tried[i].alternative.cause)
             return true;
@@ -254,13 +291,14 @@ try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
     if (!pricer_forget(a->pricer, err) || !question_ask(q, job, a->now, a->nfree, err) ||
         !choosing->chooser->decide(choosing->self, q, &choice, err))
         return false;
-    *started = choice < q->n;
+    *started = choice < q->n || choice == ALLOC_ACTED;
     if (choice == ALLOC_REFUSED) {
         if (has_choice(a))
             q->cause = "policy";
         q->may_wait = false;
     }
-    return !*started || start(a, job, &q->tried[choice], err);
+    return !*started ||
+           start(a, job, choice == ALLOC_ACTED ? &q->acted : &q->tried[choice], err);
 }
 
 /* ---- last chances -------------------------------------------------------- */
@@ -269,8 +307,8 @@ try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
  * The time at which a job must start at the latest: its alternative that is fastest on an
  * empty cluster would just meet the deadline. *time is without and *latest with the
  * allowance for rounding, seconds. *cause is set if no alternative can be placed even on
- * an empty cluster. If the heuristic draws its placements, nothing is certain about them:
- * both times are INFINITY.
+ * an empty cluster. If an agent may start it otherwise (options.whole), nothing is
+ * certain: both times are INFINITY.
  */
 static bool
 find_last_chance(struct alloc_admission *a, const struct graph_job *job, double *time,
@@ -282,6 +320,8 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
 
     *cause = NULL;
     *time = *latest = INFINITY;
+    if (a->options.whole)
+        return true;
     while (rec_str_split(&rest, ',', &id)) {
         uint32_t index;
         double alone;
@@ -430,8 +470,9 @@ alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
         return false;
     if (started)
         return true;
+    /* a graph that was made for an action may be forgotten while the job waits */
     if (q->may_wait && a->options.queue > 0 && a->ends.n)
-        return wait(a, job, q->graph, err);
+        return wait(a, job, q->unnamed ? q->tried[0].alternative.graph : q->graph, err);
     return turn_away(a, job, err);
 }
 

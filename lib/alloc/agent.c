@@ -6,7 +6,7 @@
  * pipes.
  */
 #include "agent.h"
-#include "question.h"
+#include "answer.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,11 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum {
-    ANSWER_BYTES_MAX =
-        1 << 16,      /* an answer and the comments before it; more is an error */
-    SHOWN_BYTES = 60, /* of a wrong answer in a message */
-};
+enum { ANSWER_BYTES_MAX = 1 << 16 }; /* an answer and the comments before it, at most */
 /* How long an agent that has closed a pipe may take to end, so that its exit status can
  * be told, seconds. */
 static const double grace = 1;
@@ -32,6 +28,10 @@ struct alloc_agent {
     struct agent_process process;
     bool ours;                 /* the process was started here */
     struct rec_writer *writer; /* to the agent */
+    const struct net *net;     /* borrowed */
+    struct graph_store *store; /* borrowed; NULL: the agent has no whole actions */
+    size_t ntold;              /* graphs of the store that it has been told, or made */
+    struct act *act;           /* its action, if it has whole ones */
     struct rec_str job;        /* that it is asked about; ptr NULL: none */
     double until;              /* its time is over then, by agent_now() */
     /* Where the writer's sink reports errors: the error of the running call. NULL: the
@@ -162,25 +162,48 @@ check_silent(struct alloc_agent *agent, struct rec_error *err)
                 "of one line");
 }
 
+/* Takes the lines of a whole action that are there. *taken: the next line is another one,
+ * which is not taken. */
+static bool
+hear_action(struct alloc_agent *agent, struct rec_str *line, bool *taken,
+            struct rec_error *err)
+{
+    bool part = true;
+    while (part && (*taken = take_line(agent, line)) && agent->act) {
+        struct rec_error why;
+        if (!act_take(agent->act, *line, agent->job, &part, &why))
+            return fail(agent, err, why.code, "%s", why.text);
+    }
+    return true;
+}
+
 /* Reads until a whole answer is there. The limit on bytes ends an agent that writes
  * without end; a line may be as long as the names in it, which are as long as the
  * input's. */
 static bool
 hear_answer(struct alloc_agent *agent, struct rec_str *line, struct rec_error *err)
 {
-    size_t heard = 0, most = ANSWER_BYTES_MAX + agent->job.len;
-    while (!take_line(agent, line)) {
+    size_t heard = 0;
+    for (;;) {
         struct pollfd from = {agent->process.from, POLLIN, 0};
-        size_t before = agent->end - agent->start;
-        int status = wait_for(agent, &from, 1, err) ? hear(agent, err) : -1;
+        size_t most = ANSWER_BYTES_MAX + agent->job.len, before;
+        bool taken;
+        int status;
+        if (!hear_action(agent, line, &taken, err))
+            return false;
+        if (taken)
+            return true;
+        before = agent->end - agent->start;
+        status = wait_for(agent, &from, 1, err) ? hear(agent, err) : -1;
         if (status <= 0)
             return status == 0 && fail_gone(agent, "output", err);
-        heard += agent->end - before;
+        heard += agent->end - agent->start - before;
+        /* each line of an action has an LF, too */
+        most += agent->act ? 2 * act_bytes(agent->act) : 0;
         if (heard > most)
             return fail(agent, err, REC_DATA, "it wrote %zu bytes without an answer",
                         heard);
     }
-    return true;
 }
 
 /* ---- writing to the agent ------------------------------------------------ */
@@ -277,8 +300,12 @@ open_agent(struct alloc_agent *agent, const struct alloc_agent_options *options,
     agent->process.to = options->to;
     agent->process.from = options->from;
     agent->why = err;
+    agent->net = options->net;
+    agent->store = options->store;
     if (!(agent->name = strdup(options->name)))
         return rec_fail_memory(err);
+    if (agent->store && !(agent->act = act_new(agent->store, err)))
+        return false;
     agent->ours = options->command != NULL;
     if (agent->ours &&
         !agent_start(&agent->process, options->command, options->started, err))
@@ -359,6 +386,7 @@ alloc_agent_free(struct alloc_agent *agent)
         close(agent->process.from);
     if (agent->ours && agent->process.to >= 0)
         close(agent->process.to);
+    act_free(agent->act);
     free(agent->heard);
     free(agent->name);
     free(agent);
@@ -394,9 +422,29 @@ write_offer(struct rec_writer *writer, struct alloc_question *q, uint32_t i,
     return true;
 }
 
+/* The names of the servers that are free. */
 static void
-write_ask(struct rec_writer *writer, const struct alloc_question *q)
+write_idle(const struct alloc_agent *agent, const struct alloc_question *q)
 {
+    const uint64_t *owner = alloc_admission_owners(q->admission);
+    bool first = true;
+    rec_text_key(agent->writer, "idle", "");
+    for (uint32_t s = 0; s < net_servers(agent->net); s++) {
+        char name[NET_NAME_MAX];
+        size_t len = net_format_server(agent->net, s, name);
+        if (owner[s] != 0)
+            continue;
+        if (!first)
+            rec_put_bytes(agent->writer, ",", 1);
+        rec_put_bytes(agent->writer, name, len);
+        first = false;
+    }
+}
+
+static void
+write_ask(const struct alloc_agent *agent, const struct alloc_question *q)
+{
+    struct rec_writer *writer = agent->writer;
     const struct graph *graph = q->store->graph[q->tried[0].alternative.graph];
     uint32_t running = 0;
     for (size_t i = 0; i < q->nrunning; i++)
@@ -412,89 +460,87 @@ write_ask(struct rec_writer *writer, const struct alloc_question *q)
     rec_uint_key(writer, "free", q->nfree);
     rec_uint_key(writer, "running", running);
     rec_uint_key(writer, "waiting", q->nwaiting);
+    if (agent->act)
+        write_idle(agent, q);
     rec_end(writer);
 }
 
-static bool
-fail_answer(const struct alloc_agent *agent, struct rec_str line, const char *what,
-            struct rec_error *err)
+/* Begins to tell an agent of whole actions something, apart from its questions. */
+static void
+begin_to_tell(struct alloc_agent *agent, struct rec_error *err)
 {
-    return fail(
-        agent, err, REC_DATA,
-        "%s; right is 'answer', a TAB, the job, a TAB, one of its alternatives or "
-        "-, got '%.*s'",
-        what, (int)(line.len < SHOWN_BYTES ? line.len : SHOWN_BYTES), line.ptr);
+    agent->job = (struct rec_str){NULL, 0};
+    agent->why = err;
+    start_clock(agent);
 }
 
-/* The answer is "-": the job is refused for good, or with cause=no_servers until servers
- * come free. False: no other cause is allowed. */
 static bool
-settle_refusal(struct alloc_question *q, struct rec_str cause, uint32_t *choice)
+end_telling(const struct alloc_agent *agent, struct rec_error *err)
 {
-    if (rec_str_is(cause, "no_servers")) {
-        *choice = ALLOC_NONE;
-        q->cause = "no_servers";
-        q->may_wait = true;
+    struct rec_error ignored;
+    (void)err; /* the sink has filled it */
+    return rec_writer_ok(agent->writer, &ignored);
+}
+
+/* A job has arrived: tells the graphs that have come since the last one, and the job.
+ * Graphs that were made for the agent, it knows. */
+static bool
+arrive(void *self, const struct graph_job *job, struct rec_error *err)
+{
+    struct alloc_agent *agent = self;
+    if (!agent->store)
         return true;
+    begin_to_tell(agent, err);
+    for (; agent->ntold < agent->store->ngraphs; agent->ntold++) {
+        const struct graph *graph = agent->store->graph[agent->ntold];
+        if (graph && graph->line > 0)
+            graph_write(graph, agent->writer);
     }
-    *choice = ALLOC_REFUSED;
-    return !cause.ptr || rec_str_is(cause, "policy");
+    rec_begin(agent->writer, "job");
+    rec_str_field(agent->writer, job->id);
+    rec_str_field(agent->writer, job->graphs);
+    rec_num_field(agent->writer, job->arrival);
+    rec_num_field(agent->writer, job->steps);
+    rec_num_field(agent->writer, job->deadline);
+    rec_end(agent->writer);
+    return end_telling(agent, err);
 }
 
-/*
- * Chooses alternative i. All alternatives were tried to offer them; here the question
- * gets the state that it has after a rule which tries alternatives one by one and stops
- * at i. Then a job waits, or is blocked with a cause, in the same way under an agent as
- * under the same rule of --choose.
- */
-static bool
-settle_alternative(struct alloc_question *q, uint32_t i, uint32_t *choice,
-                   struct rec_error *err)
+bool
+alloc_agent_tell(struct alloc_agent *agent, const struct alloc_decision *decision,
+                 struct rec_error *err)
 {
-    const struct alloc_alternative *a = NULL;
-    q->may_wait = false;
-    for (uint32_t j = 0; j <= i; j++) {
-        if (!(a = alloc_question_try(q, j, err)))
-            return false;
-        q->may_wait = q->may_wait || !a->cause;
+    struct rec_writer *writer = agent->writer;
+    begin_to_tell(agent, err);
+    if (decision->cause) {
+        graph_begin_block(writer, &decision->job, decision->time, decision->cause,
+                          decision->graph);
+        alloc_decision_explain(decision, agent->net, writer);
+    } else {
+        const struct sim_step *step = &decision->cost->step;
+        uint32_t n = decision->layout->where.nslots;
+        rec_begin(writer, "start");
+        rec_str_field(writer, decision->job.id);
+        rec_text_field(writer, decision->graph->id);
+        rec_num_field(writer, decision->time);
+        rec_num_field(writer, decision->finish);
+        net_servers_field(agent->net, decision->servers, n, writer);
+        rec_num_key(writer, "step", step->seconds);
+        rec_num_key(writer, "comm", step->comm);
+        rec_num_key(writer, "comp", step->comp);
+        rec_num_key(writer, "busy",
+                    step->seconds > 0 ? step->busy / (n * step->seconds) : 0);
+        rec_num_key(writer, "sequential", step->sequential);
     }
-    *choice = a->cause ? ALLOC_NONE : i;
-    return true;
-}
-
-/* Takes "answer JOB GRAPH KEYS" apart. Unknown keys are skipped, so that agents may write
- * more than is read here. */
-static bool
-take_answer(const struct alloc_agent *agent, struct alloc_question *q,
-            struct rec_str line, uint32_t *choice, struct rec_error *err)
-{
-    struct rec_str rest = line, word, job, graph, key, cause = {NULL, 0},
-                   names = q->job->graphs, name;
-    if (!rec_str_split(&rest, '\t', &word) || !rec_str_is(word, "answer") ||
-        !rec_str_split(&rest, '\t', &job) || !rec_str_split(&rest, '\t', &graph))
-        return fail_answer(agent, line, "it wrote a line that is not an answer", err);
-    while (rec_str_split(&rest, '\t', &key)) {
-        if (!memchr(key.ptr, '=', key.len))
-            return fail_answer(agent, line, "its answer has a field too many", err);
-        if (key.len > 6 && memcmp(key.ptr, "cause=", 6) == 0)
-            cause = (struct rec_str){key.ptr + 6, key.len - 6};
-    }
-    if (!rec_str_eq(job, q->job->id))
-        return fail_answer(agent, line, "it answered for another job", err);
-    if (rec_str_is(graph, "-"))
-        return settle_refusal(q, cause, choice) ||
-               fail_answer(agent, line, "cause= is neither policy nor no_servers", err);
-    for (uint32_t i = 0; rec_str_split(&names, ',', &name); i++)
-        if (rec_str_eq(name, graph))
-            return settle_alternative(q, i, choice, err);
-    return fail_answer(agent, line,
-                       "it chose something that is not an alternative of the job", err);
+    rec_end(writer);
+    return end_telling(agent, err);
 }
 
 static bool
 decide(void *self, struct alloc_question *q, uint32_t *choice, struct rec_error *err)
 {
     struct alloc_agent *agent = self;
+    struct rec_error why;
     struct rec_str line;
 
     agent->job = q->job->id;
@@ -502,14 +548,17 @@ decide(void *self, struct alloc_question *q, uint32_t *choice, struct rec_error 
     start_clock(agent);
     if (!check_silent(agent, err))
         return false;
+    if (agent->act)
+        act_clear(agent->act);
     for (uint32_t i = 0; i < q->n; i++)
         if (!write_offer(agent->writer, q, i, err))
             return false;
-    write_ask(agent->writer, q);
+    write_ask(agent, q);
     start_clock(agent); /* the time for trying alternatives was not the agent's */
     return tell_now(agent) && hear_answer(agent, &line, err) &&
-           take_answer(agent, q, line, choice, err);
+           (answer_take(agent->act, q, line, choice, &why) ||
+            fail(agent, err, why.code, "%s", why.text));
 }
 
 const struct alloc_chooser alloc_agent_chooser = {
-    .name = "agent", .observes = true, .decide = decide};
+    .name = "agent", .observes = true, .arrive = arrive, .decide = decide};

@@ -16,7 +16,7 @@ struct known {
     bool planned;
     bool light; /* place_is_light() */
     uint32_t degree;
-    struct rec_map layouts; /* key_of() -> index into pricer->laid */
+    struct rec_map layouts; /* key_of() or act_key() -> index into pricer->laid */
     /* What placing it on an empty cluster gave, if that is known: */
     bool alone_known;
     enum place_outcome alone;
@@ -26,7 +26,8 @@ struct known {
 /* A layout. */
 struct laid {
     struct sim_layout *layout; /* NULL: the entry is unused */
-    uint32_t *key;             /* owned: of a light plan; NULL: layout->slot is the key */
+    struct rec_str key;        /* in known->layouts */
+    char *own;                 /* the bytes of the key; NULL: those of layout->slot */
     uint64_t serial;           /* which layout has this entry: counts those made */
 };
 
@@ -88,7 +89,7 @@ pricer_free(struct pricer *p)
     }
     for (size_t i = 0; i < p->nlaid; i++) {
         sim_layout_free(p->laid[i].layout);
-        free(p->laid[i].key);
+        free(p->laid[i].own);
     }
     trials_free(&p->trials);
     place_vacancy_free(p->now);
@@ -127,6 +128,12 @@ const struct place_vacancy *
 pricer_vacancy(const struct pricer *p)
 {
     return p->now;
+}
+
+const struct net *
+pricer_net(const struct pricer *p)
+{
+    return p->options->net;
 }
 
 /* What is known of a graph, with its plan. NULL: *err. */
@@ -200,42 +207,73 @@ key_of(const struct pricer *p, const struct known *known, const uint32_t *op_slo
                             n * sizeof *op_slots};
 }
 
+/* Frees the layout at `place`, which no job holds. */
+static bool
+forget_layout(struct pricer *p, struct known *known, uint32_t place,
+              struct rec_error *err)
+{
+    if (!rec_grow(&p->vacant, &p->vacant_room, p->nvacant + 1, sizeof *p->vacant, err))
+        return false;
+    p->vacant[p->nvacant++] = place;
+    rec_map_remove(&known->layouts, p->laid[place].key);
+    sim_layout_free(p->laid[place].layout);
+    free(p->laid[place].own);
+    p->laid[place] = (struct laid){0};
+    return true;
+}
+
 bool
 pricer_forget(struct pricer *p, struct rec_error *err)
 {
     struct sim_layout *old;
     while ((old = sim_layouts_excess(&p->pool, 0))) {
         uint32_t graph = graph_store_find(p->store, rec_str(old->where.graph->id));
-        struct known *known = &p->known[graph];
-        struct rec_str key;
-        uint32_t place;
-        if ((known->light && !set_key(p, known, old->where.slot, NULL, err)) ||
-            !rec_grow(&p->vacant, &p->vacant_room, p->nvacant + 1, sizeof *p->vacant,
-                      err))
+        if (!forget_layout(p, &p->known[graph], old->tag, err))
             return false;
-        key = key_of(p, known, old->where.slot);
-        place = rec_map_get(&known->layouts, key);
-        p->vacant[p->nvacant++] = place;
-        rec_map_remove(&known->layouts, key);
-        sim_layout_free(old);
-        free(p->laid[place].key);
-        p->laid[place] = (struct laid){0};
     }
     return true;
 }
 
+/* True if this is a layout of the graph. */
+static bool
+is_layout_of(const struct laid *laid, const struct graph *graph)
+{
+    return laid->layout && laid->layout->where.graph == graph;
+}
+
+bool
+pricer_drop(struct pricer *p, uint32_t index, bool *dropped, struct rec_error *err)
+{
+    const struct graph *graph = p->store->graph[index];
+    *dropped = false;
+    for (uint32_t i = 0; i < p->nlaid; i++)
+        if (is_layout_of(&p->laid[i], graph) && p->laid[i].layout->holds > 0)
+            return true;
+    for (uint32_t i = 0; i < p->nlaid; i++)
+        if (is_layout_of(&p->laid[i], graph) &&
+            !forget_layout(p, &p->known[index], i, err))
+            return false;
+    if (index < p->nknown) {
+        place_plan_free(&p->known[index].plan);
+        rec_map_free(&p->known[index].layouts);
+        p->known[index] = (struct known){0};
+    }
+    *dropped = true;
+    return true;
+}
+
 /* Puts a sealed layout among those that are known, and into the pool that bounds their
- * memory. */
+ * memory. The key is that of the plan, or of p->key, which is copied. */
 static bool
 keep_layout(struct pricer *p, struct known *known, struct sim_layout *layout,
-            uint32_t *place, struct rec_error *err)
+            struct rec_str key, uint32_t *place, struct rec_error *err)
 {
-    struct rec_str key = key_of(p, known, layout->where.slot);
-    uint32_t *own = known->light ? malloc(key.len + 1) : NULL;
-    if (known->light && !own)
-        return rec_fail_memory(err);
-    if (known->light)
+    char *own = NULL;
+    if (key.ptr == (const char *)p->key) {
+        if (!(own = malloc(key.len + 1)))
+            return rec_fail_memory(err);
         key.ptr = memcpy(own, key.ptr, key.len);
+    }
     *place = (uint32_t)(p->nvacant ? p->vacant[p->nvacant - 1] : p->nlaid);
     if (!rec_grow(&p->laid, &p->laid_room, p->nlaid + 1, sizeof *p->laid, err) ||
         !rec_map_add(&known->layouts, key, *place, err)) {
@@ -246,7 +284,8 @@ keep_layout(struct pricer *p, struct known *known, struct sim_layout *layout,
         p->nvacant--;
     else
         p->nlaid++;
-    p->laid[*place] = (struct laid){layout, own, ++p->serial};
+    layout->tag = *place;
+    p->laid[*place] = (struct laid){layout, key, own, ++p->serial};
     sim_layouts_add(&p->pool, layout);
     return true;
 }
@@ -293,7 +332,8 @@ make_layout(struct pricer *p, struct known *known, uint32_t nslots, const uint32
         return false;
     }
     layout = sim_layout_new(&where, err);
-    if (layout && keep_layout(p, known, layout, place, err))
+    if (layout &&
+        keep_layout(p, known, layout, key_of(p, known, layout->where.slot), place, err))
         return true;
     sim_layout_free(layout);
     return false;
@@ -390,6 +430,107 @@ pricer_try(struct pricer *p, uint32_t index, struct rec_error *err)
     if (!place_graph(p, index, p->now, err) || !trials_keep(&p->trials, &p->last, err))
         return NULL;
     return &p->last;
+}
+
+/* ---- layouts that an agent has made ---------------------------------------- */
+
+/* True if a layout says nothing but slots, and its ops were placed in the order of the
+ * plan: a heuristic might have made it. */
+static bool
+is_plain(const struct known *known, const struct graph_layout *where)
+{
+    const struct graph *graph = where->graph;
+    uint32_t turn = 0;
+    if (known->plan.tasks || where->priority || where->ntransfers)
+        return false;
+    for (uint32_t i = 0; i < known->plan.nsteps; i++) {
+        const struct graph_unit *unit = &graph->unit[known->plan.step[i].unit];
+        for (uint32_t j = unit->first; j < unit->first + unit->parts; j++) {
+            uint32_t twin = graph->op[graph->member[j]].pair;
+            if (where->placed[graph->member[j]] != turn++ ||
+                (twin != GRAPH_NONE && where->placed[twin] != turn++))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Sets p->key to all that a layout says. It is longer than the keys of plain ones. */
+static bool
+set_act_key(struct pricer *p, const struct graph_layout *where, struct rec_error *err)
+{
+    size_t nops = where->graph->nops, n = where->ntransfers,
+           words = sizeof(double) / sizeof(uint32_t),
+           all =
+               2 + 2 * nops + (where->priority ? words * nops : 0) + n * (1 + 2 * words);
+    uint32_t *at;
+    if (!rec_grow(&p->key, &p->key_room, all, sizeof *p->key, err))
+        return false;
+    at = p->key;
+    *at++ = where->priority != NULL;
+    *at++ = (uint32_t)n;
+    memcpy(at, where->slot, nops * sizeof *at);
+    memcpy(at + nops, where->placed, nops * sizeof *at);
+    at += 2 * nops;
+    if (where->priority)
+        memcpy(at, where->priority, nops * sizeof *where->priority);
+    at += where->priority ? words * nops : 0;
+    for (size_t i = 0; i < n; i++, at += 1 + 2 * words) {
+        const struct graph_transfer *transfer = &where->transfer[i];
+        *at = transfer->dep;
+        memcpy(at + 1, &transfer->channel, sizeof transfer->channel);
+        memcpy(at + 1 + words, &transfer->priority, sizeof transfer->priority);
+    }
+    p->nkey = all;
+    return true;
+}
+
+/* The key of a layout: that of a heuristic's if it is like one. */
+static bool
+find_key(struct pricer *p, const struct known *known, const struct graph_layout *where,
+         struct rec_str *key, struct rec_error *err)
+{
+    size_t nops = where->graph->nops;
+    bool plain = is_plain(known, where);
+    if (plain && known->light) {
+        if (!set_key(p, known, where->slot, NULL, err) ||
+            !set_op_slots(p, known, NULL, err))
+            return false;
+        plain = memcmp(p->op_slots, where->slot, nops * sizeof *where->slot) == 0;
+    }
+    if (plain) {
+        *key = key_of(p, known, where->slot);
+        return true;
+    }
+    if (!set_act_key(p, where, err))
+        return false;
+    *key = (struct rec_str){(const char *)p->key, p->nkey * sizeof *p->key};
+    return true;
+}
+
+const struct trial *
+pricer_lay(struct pricer *p, uint32_t index, struct graph_layout *where,
+           const uint32_t *servers, struct rec_error *err)
+{
+    struct known *known = know(p, index, err);
+    struct sim_layout *layout = NULL;
+    struct trial *t = &p->last;
+    struct rec_str key;
+    if (!known || !find_key(p, known, where, &key, err))
+        return NULL;
+    *t = (struct trial){.graph = index + 1,
+                        .outcome = PLACE_PLACED,
+                        .servers = (uint32_t *)(uintptr_t)servers,
+                        .nservers = where->nslots,
+                        .place = rec_map_get(&known->layouts, key)};
+    if (t->place == REC_NONE && (!(layout = sim_layout_new(where, err)) ||
+                                 !keep_layout(p, known, layout, key, &t->place, err))) {
+        sim_layout_free(layout);
+        return NULL;
+    }
+    t->layout = p->laid[t->place].layout;
+    t->serial = p->laid[t->place].serial;
+    return sim_layout_cost(t->layout, p->options->net, servers, &t->cost, err) ? t : NULL;
 }
 
 bool

@@ -22,17 +22,29 @@ void pricer_take(struct pricer *pricer, uint32_t server);
 void pricer_give_back(struct pricer *pricer, uint32_t server);
 /* Takes a server out of service for ever: an "empty" cluster does not have it either. */
 void pricer_set_down(struct pricer *pricer, uint32_t server);
+/* The cluster; borrowed. */
+const struct net *pricer_net(const struct pricer *pricer);
 /* The servers that are free now; borrowed. */
 const struct place_vacancy *pricer_vacancy(const struct pricer *pricer);
 /* Forgets layouts that no job holds, if they are too many. What pricer_try() returned
  * before is then no longer valid. */
 bool pricer_forget(struct pricer *pricer, struct rec_error *err) REC_MUST_CHECK;
+/* Forgets all that is known of a graph, which is not asked for again, unless a job runs
+ * on one of its layouts. */
+bool pricer_drop(struct pricer *pricer, uint32_t index, bool *dropped,
+                 struct rec_error *err) REC_MUST_CHECK;
 /* The degree of a graph of the store: its degree=, or the most parts an op has. */
 bool pricer_degree(struct pricer *pricer, uint32_t index, uint32_t *degree,
                    struct rec_error *err) REC_MUST_CHECK;
 /* Places the graph on the servers that are free. The result is valid until the next call.
  * NULL: *err. */
 const struct trial *pricer_try(struct pricer *pricer, uint32_t index,
+                               struct rec_error *err) REC_MUST_CHECK;
+/* The same for a layout of the graph that the caller has made, without a name, on servers
+ * that are free: slot i is servers[i], which is borrowed. The layout is taken over if no
+ * equal one is known; else the caller frees it. */
+const struct trial *pricer_lay(struct pricer *pricer, uint32_t index,
+                               struct graph_layout *where, const uint32_t *servers,
                                struct rec_error *err) REC_MUST_CHECK;
 /* Places the graph on an empty cluster. *step is the time of a step, seconds; INFINITY:
  * it could not be placed. */

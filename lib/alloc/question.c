@@ -45,6 +45,9 @@ question_ask(struct alloc_question *q, const struct graph_job *job, double now,
     q->cause = "no_servers";
     q->failed = 0;
     q->left = 0;
+    q->unnamed = NULL;
+    q->op = GRAPH_NONE;
+    q->server = REC_NONE;
     q->may_wait = true;
     q->looked = false;
     return true;
@@ -55,6 +58,7 @@ question_free(struct alloc_question *q)
 {
     for (size_t i = 0; i < q->nroom; i++)
         free(q->tried[i].servers);
+    free(q->acted.servers);
     free(q->tried);
     features_free(q->features);
 }
@@ -110,7 +114,7 @@ keep(struct tried *t, const struct trial *trial, struct rec_error *err)
 {
     if (!rec_grow(&t->servers, &t->room, trial->nservers + 1, sizeof *t->servers, err))
         return false;
-    if (trial->nservers)
+    if (trial->nservers && trial->servers != t->servers)
         memcpy(t->servers, trial->servers, trial->nservers * sizeof *t->servers);
     t->trial = *trial;
     t->trial.servers = t->servers;
@@ -143,6 +147,17 @@ judge(const struct alloc_question *q, struct tried *t, struct rec_error *err)
     return true;
 }
 
+/* What was tried last says what a block record would. */
+static void
+note(struct alloc_question *q, const struct tried *t)
+{
+    q->cause = t->alternative.cause;
+    q->failed = t->trial.failed;
+    q->left = t->trial.left;
+    if (q->cause && strcmp(q->cause, "deadline") != 0)
+        q->may_wait = true;
+}
+
 const struct alloc_alternative *
 alloc_question_try(struct alloc_question *q, uint32_t i, struct rec_error *err)
 {
@@ -156,12 +171,21 @@ alloc_question_try(struct alloc_question *q, uint32_t i, struct rec_error *err)
             return NULL;
         t->is_tried = true;
     }
-    q->cause = t->alternative.cause;
-    q->failed = t->trial.failed;
-    q->left = t->trial.left;
-    if (q->cause && strcmp(q->cause, "deadline") != 0)
-        q->may_wait = true;
+    note(q, t);
     return &t->alternative;
+}
+
+bool
+question_settle(struct alloc_question *q, uint32_t graph, const struct trial *trial,
+                struct rec_error *err)
+{
+    struct tried *t = &q->acted;
+    t->alternative.graph = q->graph = graph;
+    if (!keep(t, trial, err) || !judge(q, t, err))
+        return false;
+    q->may_wait = false;
+    note(q, t);
+    return true;
 }
 
 /* ---- features ------------------------------------------------------------ */

@@ -37,13 +37,19 @@ struct alloc_question {
     bool looked;            /* the features know the cluster and the job */
     struct tried *tried;
     size_t room;
-    uint32_t nroom; /* entries of tried[] whose `servers` has been set */
+    uint32_t nroom;     /* entries of tried[] whose `servers` has been set */
+    struct tried acted; /* what a whole action of an agent gave: choice ALLOC_ACTED */
+    /* True until a decision has named the graph that was made for the action. NULL: none
+     * was made. */
+    bool *unnamed;
     /* What the block record says if the job does not start; set by the alternative that
      * was looked at last: */
     uint32_t graph;
     const char *cause;
     uint32_t failed; /* as in struct place_placement */
     double left;     /* the same */
+    uint32_t op;     /* that breaks a rule; GRAPH_NONE: none is broken */
+    uint32_t server; /* on which it does; REC_NONE: on none */
     bool may_wait;   /* an alternative lacked free servers, and may fit later */
 };
 
@@ -54,6 +60,10 @@ bool question_arrive(struct alloc_question *question, const struct graph_job *jo
 bool question_ask(struct alloc_question *question, const struct graph_job *job,
                   double now, uint32_t nfree, struct rec_error *err) REC_MUST_CHECK;
 void question_free(struct alloc_question *question);
+/* Judges the trial of a graph that need not be an alternative: question->acted. The block
+ * record would name this graph, and its cause is that of the trial. */
+bool question_settle(struct alloc_question *question, uint32_t graph,
+                     const struct trial *trial, struct rec_error *err) REC_MUST_CHECK;
 /* Looks up the graph of an alternative by its name. REC_DATA: there is none. */
 bool question_find(const struct graph_store *store, const struct graph_job *job,
                    struct rec_str id, uint32_t *index,

@@ -24,6 +24,29 @@ graph_store_read(struct graph_store *store, const struct rec_reader *reader,
 }
 
 bool
+graph_store_add(struct graph_store *store, struct graph *graph, struct rec_error *err)
+{
+    if (!rec_grow(&store->graph, &store->room, store->ngraphs + 1, sizeof *store->graph,
+                  err) ||
+        !rec_map_add(&store->index, rec_str(graph->id), (uint32_t)store->ngraphs, err))
+        return false;
+    store->graph[store->ngraphs++] = graph;
+    return true;
+}
+
+void
+graph_store_drop(struct graph_store *store, uint32_t index)
+{
+    struct graph *graph = store->graph[index];
+    if (!graph)
+        return;
+    rec_map_remove(&store->index, rec_str(graph->id));
+    graph_free(graph);
+    free(graph);
+    store->graph[index] = NULL;
+}
+
+bool
 graph_store_end(struct graph_store *store, struct rec_error *err)
 {
     struct graph *graph = store->reading;
@@ -31,13 +54,10 @@ graph_store_end(struct graph_store *store, struct rec_error *err)
         return true;
     if (!graph_close(graph, err) ||
         (store->advice && !graph_check_times(graph, store->advice, err)) ||
-        !rec_grow(&store->graph, &store->room, store->ngraphs + 1, sizeof *store->graph,
-                  err))
+        !graph_store_add(store, graph, err))
         return false;
     store->reading = NULL;
-    store->graph[store->ngraphs] = graph;
-    return rec_map_add(&store->index, rec_str(graph->id), (uint32_t)store->ngraphs++,
-                       err);
+    return true;
 }
 
 uint32_t
@@ -49,10 +69,8 @@ graph_store_find(const struct graph_store *store, struct rec_str id)
 void
 graph_store_free(struct graph_store *store)
 {
-    for (size_t i = 0; i < store->ngraphs; i++) {
-        graph_free(store->graph[i]);
-        free(store->graph[i]);
-    }
+    for (uint32_t i = 0; i < store->ngraphs; i++)
+        graph_store_drop(store, i);
     if (store->reading)
         graph_free(store->reading);
     free(store->reading);

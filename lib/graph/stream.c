@@ -290,13 +290,23 @@ end_waiting(struct graph_stream *s, struct graph_waiting *w, struct rec_error *e
 /* ---- allocs -------------------------------------------------------------- */
 
 static bool
-is_alternative(struct rec_str list, struct rec_str graph)
+is_named(struct rec_str list, struct rec_str graph)
 {
     struct rec_str id;
     while (rec_str_split(&list, ',', &id))
         if (rec_str_eq(id, graph))
             return true;
     return false;
+}
+
+/* A job may start on one of its alternatives, or on what an agent has made of one (of=),
+ * by splitting its ops. */
+static bool
+is_alternative(struct rec_str list, const struct graph *graph)
+{
+    struct rec_str of;
+    return is_named(list, rec_str(graph->id)) ||
+           (graph_key(graph, "of", &of) && is_named(list, of));
 }
 
 static bool
@@ -358,7 +368,7 @@ take_alloc(struct graph_stream *s, const struct rec_reader *reader, const struct
     if (!rec_str_is(graph, of->id))
         return rec_reader_fail(reader, err, "layout '%s' is of graph '%s', not '%.*s'",
                                layout->id, of->id, (int)graph.len, graph.ptr);
-    if (!is_alternative(w->graphs, graph))
+    if (!is_alternative(w->graphs, of))
         return rec_reader_fail(reader, err, "job '%.*s' asks for %.*s, not for '%.*s'",
                                (int)w->id.len, w->id.ptr, (int)w->graphs.len,
                                w->graphs.ptr, (int)graph.len, graph.ptr);
@@ -408,6 +418,21 @@ take_block(struct graph_stream *s, const struct rec_reader *reader, const struct
         return false;
     said->tag = &w->tag;
     return end_waiting(s, w, err);
+}
+
+/* An agent is told that a job has started: for it, that stands for the alloc. */
+static bool
+take_start(struct graph_stream *s, const struct rec_reader *reader, const struct rec *rec,
+           struct graph_said *said, struct rec_error *err)
+{
+    struct graph_waiting *w;
+    double finish;
+    if (!rec_need(reader, rec, err) ||
+        !rec_get_number(reader, rec, 3, &said->time, err) ||
+        !rec_get_later(reader, rec, 4, said->time, &finish, err) ||
+        !pass_time(s, reader, said->time, err))
+        return false;
+    return (w = find_waiting(s, reader, rec, err)) && end_waiting(s, w, err);
 }
 
 static bool
@@ -480,6 +505,7 @@ graph_stream_take(struct graph_stream *s, const struct rec_reader *reader,
     case REC_JOB: s->planned = true; return take_job(s, reader, rec, said, err);
     case REC_ALLOC: return take_alloc(s, reader, rec, said, err);
     case REC_BLOCK: return take_block(s, reader, rec, said, err);
+    case REC_START: return take_start(s, reader, rec, said, err);
     case REC_DONE: return end_job(s, reader, rec, err);
     case REC_CLUSTER: return take_cluster(s, reader, err);
     case REC_MARK: take_mark(s); return true;

@@ -71,30 +71,29 @@ take(struct graph_store *store, struct graph_jobs *jobs,
 
 /* True: all is decided. */
 static bool
-decide(struct alloc_agent *agent, const struct net_ramp *cluster, int *decided,
-       struct rec_error *err)
+decide(struct alloc_agent *agent, bool whole, struct graph_store *store,
+       const struct net_ramp *cluster, int *decided, struct rec_error *err)
 {
     const struct alloc_choosing choosing = {.chooser = &alloc_agent_chooser,
                                             .self = agent};
     struct alloc_admission_options options = {
         .choosing = &choosing,
         .queue = 2,
+        .whole = whole,
         .placer = {&cluster->net, place_kinds[0], NULL}};
     char path[64];
     const char *name = path;
     int fd = fuzz_file((const uint8_t *)stream, sizeof stream - 1, path);
     struct rec_reader *reader = rec_reader_open(&name, 1, NULL, err);
-    struct graph_store store = {0};
     struct graph_jobs jobs = {0};
     struct alloc_admission *admission =
-        alloc_admission_new(&options, &store, count, decided, err);
+        alloc_admission_new(&options, store, count, decided, err);
     struct rec rec;
     bool ok = true;
     while (ok && rec_next(reader, &rec, err) > 0)
-        ok = take(&store, &jobs, admission, reader, &rec, err);
+        ok = take(store, &jobs, admission, reader, &rec, err);
     ok = ok && alloc_admission_end(admission, err) && alloc_agent_end(agent, err);
     alloc_admission_free(admission);
-    graph_store_free(&store);
     graph_jobs_free(&jobs);
     rec_reader_close(reader);
     close(fd);
@@ -111,6 +110,8 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                                             .io = 1e-9};
     struct rec_error err = {.code = REC_OK, .text = ""};
     int asks[2], answers[2], decided = 0;
+    struct graph_store store = {0};
+    bool whole = size % 2; /* half of the agents have whole actions */
     struct alloc_agent *agent;
     pthread_t thread;
     if (pipe(asks) != 0 || pipe(answers) != 0)
@@ -121,17 +122,19 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                                           .from = answers[0],
                                           .to = asks[1],
                                           .timeout = 0.05,
+                                          .store = whole ? &store : NULL,
                                           .net = &cluster.net,
                                           .provenance = "#@\tx\ty"};
     if (pthread_create(&thread, NULL, run_agent, &said) != 0)
         abort();
     agent = alloc_agent_open(&options, &err);
-    if (agent && decide(agent, &cluster, &decided, &err))
+    if (agent && decide(agent, whole, &store, &cluster, &decided, &err))
         require(decided == 4, "every job is decided");
     else
         require(err.text[0] && (err.code == REC_DATA || err.code == REC_IO),
                 "it says what is wrong");
     alloc_agent_free(agent);
+    graph_store_free(&store);
     close(asks[1]);
     for (char left[4096]; read(answers[0], left, sizeof left) > 0;)
         ;

@@ -47,7 +47,26 @@ while IFS='	' read -r type job graph rest; do
     esac
 done
 A
-    chmod +x agent.sh
+    cat >acts.sh <<'A'
+#!/bin/sh
+first= ops=
+while IFS='	' read -r type job op pass rest; do
+    case $type in
+    op)
+        case "$rest	" in
+        *"pair=1	"*) ;;
+        *) if [ -z "$first" ]; then first=$op; else ops="$ops $op"; fi ;;
+        esac ;;
+    offer) graph=$op ;;
+    ask)
+        printf 'split\t%s\t%s\t2\n' "$job" "$first"
+        printf 'place\t%s\t%s\t%s\n' "$job" "${first}a" 0-0-0 "$job" "${first}b" 0-1-0
+        for op in $ops; do printf 'place\t%s\t%s\t0-0-0\tpriority=1\n' "$job" "$op"; done
+        printf 'transfer\t%s\t%sb\t%s\t0\nanswer\t%s\t%s\n' "$job" "$first" 2 "$job" "$graph" ;;
+    esac
+done
+A
+    chmod +x agent.sh acts.sh
     { printf '#rampipe\t1\n' && printf 'graph\tg\tm\tbatch=4\n' &&
         printf 'op\tg\t%s\tforward\t0\t8\tflops=9\tmoved=8\n' 1 2 3 && echo '#end'; } >work.rec
     printf 'collective\tc%s\th100-sxm\tall-reduce\t%s\t1\t1048576\n' 1 8 2 4 | cat <(printf '#rampipe\t1\n') - \
@@ -69,6 +88,7 @@ net2rec	net.topo	--memory=80GB
 net2rec links	net.rec
 net2rec	two.topo	--nvlink=25GB/s --pcie=16GB/s --socket=9GB/s --latency=1us
 ramp-alloc	parts.rec	--agent=$PWD/agent.sh
+ramp-alloc	graph.rec	--whole-actions --agent=$PWD/acts.sh
 ramp-alloc bound	parts.rec
 learn	parts.rec	--threads=1 --generations=1 --jobs=9 --loads=9 --held-out=1
 graph2et	alloc.rec	--prefix=$PWD/again
