@@ -37,7 +37,7 @@ list(struct cli *cli, const struct parallel_stacks *stacks)
 
 static bool
 answer_all(struct cli *cli, const struct mix_options *options, const struct mix_tables *t,
-           double jitter, struct parallel_count *count)
+           struct parallel_count *count)
 {
     const struct parallel_tables tables = {&t->stacks, &t->devices, &t->collectives,
                                            &t->own};
