@@ -37,26 +37,40 @@ sort_runs(struct run *run, uint32_t n)
     }
 }
 
-/* Makes batches of the runs of an op, whose deps are those from j on; n batches are
- * there. A batch of one dep has its destination in `first`, a larger one an index. */
+/* Writes the ops that wait for n deps to `to`. None does for a sync dep: the next target
+ * overwrites its own. Returns the end of what was written. */
+static inline uint32_t *
+add_targets(uint32_t *to, const uint32_t *out_to, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        *to = out_to[i];
+        to += !(out_to[i] & GRAPH_SYNC);
+    }
+    return to;
+}
+
+/* Makes batches of the runs of an op, from batch[n] on. Their targets stand from
+ * target[*at] on, their deps from dep[j] on. A batch of one target has it in `first`, a
+ * larger one an index. Returns the number of all batches so far. */
 static uint32_t
 add_batches(struct machine *m, const struct run *run, uint32_t nruns, uint32_t j,
-            uint32_t n)
+            uint32_t n, uint32_t *at)
 {
+    const struct graph *graph = m->graph;
     for (uint32_t i = 0; i < nruns; i++) {
-        uint32_t start = j;
+        uint32_t *first = m->target + *at, *end = first;
+        if (m->dep)
+            m->first_dep[n] = j;
         do {
-            memcpy(m->target + j, m->graph->out_to + run[i].first,
-                   run[i].n * sizeof *m->target);
+            end = add_targets(end, graph->out_to + run[i].first, run[i].n);
             if (m->dep)
-                memcpy(m->dep + j, m->graph->out + run[i].first,
+                memcpy(m->dep + j, graph->out + run[i].first,
                        run[i].n * sizeof *m->dep);
             j += run[i].n;
         } while (i + 1 < nruns && run[i + 1].key == run[i].key && ++i);
-        if (m->first_dep)
-            m->first_dep[n] = start;
-        m->batch[n++] = (struct batch){
-            run[i].key, j - start > 1 ? start : m->target[start], j - start};
+        m->batch[n++] = (struct batch){run[i].key, end - first == 1 ? *first : *at,
+                                       (uint32_t)(end - first)};
+        *at += (uint32_t)(end - first);
     }
     return n;
 }
@@ -70,7 +84,7 @@ static bool
 make_batches(struct machine *m, const double *key, struct rec_error *err)
 {
     const struct graph *graph = m->graph;
-    uint32_t n = 0, most = 0;
+    uint32_t n = 0, at = 0, most = 0;
     struct run *run;
 
     for (size_t i = 0; i < graph->nops; i++)
@@ -92,9 +106,11 @@ make_batches(struct machine *m, const double *key, struct rec_error *err)
         }
         sort_runs(run, nruns);
         m->task[i].batch = n;
-        n = add_batches(m, run, nruns, first, n);
+        n = add_batches(m, run, nruns, first, n, &at);
     }
     m->task[graph->nops].batch = n;
+    if (m->dep)
+        m->first_dep[n] = (uint32_t)graph->ndeps;
     free(run);
     return true;
 }
@@ -106,7 +122,6 @@ batch_deps(struct machine *m, struct rec_error *err)
     const struct sim_placed *placed = m->placed;
     size_t ndeps = m->graph->ndeps;
     double *key;
-
     bool ok;
 
     if (!placed->courier)
@@ -137,15 +152,14 @@ prepare_courier(struct machine *m, struct rec_error *err)
         m->member = (uint64_t)placed->member << 32;
     else
         m->drives = true;
-    if ((placed->courier || sends) && !(m->dep = malloc(n * sizeof *m->dep)))
-        return rec_fail_memory(err);
-    if (placed->courier && sends) {
+    if (placed->courier || sends) {
+        m->dep = malloc(n * sizeof *m->dep);
         m->first_dep = malloc(n * sizeof *m->first_dep);
-        m->left = malloc(n * sizeof *m->left);
-        if (!m->first_dep || !m->left)
+        if (!m->dep || !m->first_dep)
             return rec_fail_memory(err);
     }
-    return true;
+    return !(placed->courier && sends) || (m->left = malloc(n * sizeof *m->left)) ||
+           rec_fail_memory(err);
 }
 
 static int
@@ -259,7 +273,7 @@ prepare_pace(struct machine *m)
 struct sim_plan {
     struct task *task; /* ranks and batches of ops */
     struct batch *batch;
-    uint32_t *target, *dep;
+    uint32_t *target, *dep, *first_dep;
 };
 
 void
@@ -271,6 +285,7 @@ sim_plan_free(struct sim_plan *plan)
     free(plan->batch);
     free(plan->target);
     free(plan->dep);
+    free(plan->first_dep);
     free(plan);
 }
 
@@ -278,17 +293,16 @@ size_t
 sim_plan_bytes(const struct graph *graph)
 {
     return graph->nops * sizeof(struct task) +
-           graph->ndeps * (sizeof(struct batch) + 2 * sizeof(uint32_t));
+           graph->ndeps * (sizeof(struct batch) + 3 * sizeof(uint32_t));
 }
 
-/* The first machine leaves its arrays to the plan. An observer of flows needs more than
- * plans have. */
+/* The first machine leaves its arrays to the plan. */
 static bool
 keep_plan(struct machine *m, struct rec_error *err)
 {
     size_t bytes = (m->graph->nops + 1) * sizeof *m->task;
     struct sim_plan *plan;
-    if (!m->placed->plan || m->first_dep)
+    if (!m->placed->plan)
         return true;
     if (!(plan = calloc(1, sizeof *plan)) || !(plan->task = malloc(bytes))) {
         free(plan);
@@ -298,6 +312,7 @@ keep_plan(struct machine *m, struct rec_error *err)
     plan->batch = m->batch;
     plan->target = m->target;
     plan->dep = m->dep;
+    plan->first_dep = m->first_dep;
     *m->placed->plan = plan;
     m->planned = true;
     return true;
@@ -308,12 +323,14 @@ static bool
 plan_step(struct machine *m, size_t ntargets, struct rec_error *err)
 {
     const struct sim_plan *plan = m->placed->plan ? *m->placed->plan : NULL;
-    if (plan && !m->first_dep) {
+    if (plan) {
         free(m->dep);
+        free(m->first_dep);
         memcpy(m->task, plan->task, (m->graph->nops + 1) * sizeof *m->task);
         m->batch = plan->batch;
         m->target = plan->target;
         m->dep = plan->dep;
+        m->first_dep = plan->first_dep;
         m->planned = true;
         return true;
     }
@@ -331,8 +348,8 @@ bool
 sim_machine_prepare(struct machine *m, struct rec_error *err)
 {
     const struct graph *graph = m->graph;
-    size_t nops = graph->nops, ndeps = graph->ndeps;
-    size_t ntargets = ndeps + graph->nafter + graph->ncolls + 1;
+    size_t nops = graph->nops;
+    size_t ntargets = graph->ndeps + graph->nafter + graph->ncolls + 1;
     uint32_t nlanes = m->placed->lane ? m->placed->nlanes : m->placed->nservers;
     size_t late = m->placed->pace ? m->placed->nservers : 0;
 
@@ -347,7 +364,7 @@ sim_machine_prepare(struct machine *m, struct rec_error *err)
     if (!prepare_courier(m, err) || !plan_step(m, ntargets, err))
         return false;
     m->ops_left = nops;
-    m->deps_left = ndeps;
+    m->batches_left = m->task[nops].batch + graph->ncolls;
     prepare_lanes(m, nlanes);
     prepare_pace(m);
     if (!sim_colls_prepare(m, err))
@@ -373,8 +390,8 @@ sim_machine_release(struct machine *m)
         free(m->batch);
         free(m->target);
         free(m->dep);
+        free(m->first_dep);
     }
-    free(m->first_dep);
     free(m->left);
     free(m->lane);
     free(m->ready);
