@@ -113,6 +113,15 @@ struct graph_end {
     double bytes;
 };
 
+/** As many deps dep[first..first + n) as possible that leave one op, go to ops of one
+ * unit in the order of their numbers, none left out, and have as many bytes; all of them
+ * are sync, or none is. */
+struct graph_row {
+    double bytes; /* of each */
+    uint32_t first, n;
+    uint32_t from, to; /* `to` is that of the first one, with GRAPH_SYNC if it is sync */
+};
+
 /** The parts of one op, in order of part; a whole op is a unit of one. */
 struct graph_unit {
     uint32_t first; /* member[first] to member[first + parts - 1] */
@@ -157,6 +166,10 @@ struct graph {
     uint32_t *member;        /* ops of the units */
     struct graph_end *end;   /* of the deps of parts that are alike */
     size_t nends, end_room;
+    struct graph_row *row; /* row[row_start[i]..row_start[i + 1]) leave op i; */
+    uint32_t *row_start;
+    uint32_t *row_order; /* the rows in the order of their records */
+    size_t nrows;
     size_t nunits;
     struct graph_hold *hold; /* in order of the ops that hold */
     size_t nholds;

@@ -25,6 +25,9 @@ graph_free(struct graph *graph)
     free(graph->unit);
     free(graph->member);
     free(graph->end);
+    free(graph->row);
+    free(graph->row_start);
+    free(graph->row_order);
     free(graph->hold);
     free(graph->coll);
     free(graph->coll_op);
