@@ -4,10 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Deps that leave an op one after another and have the same key. */
+/* Deps of a row, one after another, that have the same key. */
 struct run {
     double key;
-    uint32_t first, n; /* index of the first in graph->out */
+    uint32_t first, n; /* dep[first..first + n) of the graph */
+    uint32_t to;       /* where the first one goes, with GRAPH_SYNC if they are sync */
 };
 
 static int
@@ -37,16 +38,54 @@ sort_runs(struct run *run, uint32_t n)
     }
 }
 
-/* Writes the ops that wait for n deps to `to`. None does for a sync dep: the next target
- * overwrites its own. Returns the end of what was written. */
-static inline uint32_t *
-add_targets(uint32_t *to, const uint32_t *out_to, uint32_t n)
+/* Rows stand in the order of the ops that they leave, keys in that of the records of the
+ * deps: a key is fetched from memory when its row is this far ahead. */
+enum { AHEAD = 32 };
+
+/* True if one of the last few of n runs has this key. */
+static inline bool
+has_come(const struct run *run, uint32_t n, double key)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        *to = out_to[i];
-        to += !(out_to[i] & GRAPH_SYNC);
+    for (uint32_t i = n; i > 0 && i + 8 > n; i--)
+        if (run[i - 1].key == key)
+            return true;
+    return false;
+}
+
+/* Finds the runs of an op. Returns their number. Of sync deps, for which no op waits, one
+ * run with a key is enough, if nobody asks for the deps. */
+static uint32_t
+find_runs(const struct machine *m, uint32_t op, const double *key, struct run *run)
+{
+    const struct graph *graph = m->graph;
+    uint32_t n = 0;
+    for (uint32_t i = graph->row_start[op]; i < graph->row_start[op + 1]; i++) {
+        struct graph_row row = graph->row[i];
+        const double *k = key + row.first;
+        bool bare = row.to & GRAPH_SYNC && !m->dep;
+
+        if (i + AHEAD < graph->nrows)
+            __builtin_prefetch(&key[graph->row[i + AHEAD].first]);
+        for (uint32_t j = 0, from; (from = j) < row.n;) {
+            while (++j < row.n && k[j] == k[from])
+                ;
+            if (!bare || !has_come(run, n, k[from]))
+                run[n++] =
+                    (struct run){k[from], row.first + from, j - from, row.to + from};
+        }
     }
-    return to;
+    return n;
+}
+
+/* Writes the ops that wait for the deps of a run to `to`: none waits for a sync dep.
+ * Returns the end of what was written. */
+static inline uint32_t *
+add_targets(uint32_t *to, struct run run)
+{
+    uint32_t n = run.to & GRAPH_SYNC ? 0 : run.n;
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = run.to + i;
+    return to + n;
 }
 
 /* Makes batches of the runs of an op, from batch[n] on. Their targets stand from
@@ -56,28 +95,22 @@ static uint32_t
 add_batches(struct machine *m, const struct run *run, uint32_t nruns, uint32_t j,
             uint32_t n, uint32_t *at)
 {
-    const struct graph *graph = m->graph;
-    for (uint32_t i = 0; i < nruns; i++) {
+    for (const struct run *stop = run + nruns; run < stop;) {
         uint32_t *first = m->target + *at, *end = first;
+        double key = run->key;
         if (m->dep)
             m->first_dep[n] = j;
         do {
-            end = add_targets(end, graph->out_to + run[i].first, run[i].n);
-            if (m->dep)
-                memcpy(m->dep + j, graph->out + run[i].first,
-                       run[i].n * sizeof *m->dep);
-            j += run[i].n;
-        } while (i + 1 < nruns && run[i + 1].key == run[i].key && ++i);
-        m->batch[n++] = (struct batch){run[i].key, end - first == 1 ? *first : *at,
-                                       (uint32_t)(end - first)};
+            end = add_targets(end, *run);
+            for (uint32_t i = 0; m->dep && i < run->n; i++)
+                m->dep[j++] = run->first + i;
+        } while (++run < stop && run->key == key);
+        m->batch[n++] =
+            (struct batch){key, end - first == 1 ? *first : *at, (uint32_t)(end - first)};
         *at += (uint32_t)(end - first);
     }
     return n;
 }
-
-/* Deps stand in the order of their records, not of the ops that they leave: a key is
- * fetched from memory when it is this far ahead. */
-enum { AHEAD = 32 };
 
 /* Groups the deps of each op that have equal keys into batches. */
 static bool
@@ -93,20 +126,11 @@ make_batches(struct machine *m, const double *key, struct rec_error *err)
     run = malloc(((size_t)most + 1) * sizeof *run);
     if (!run)
         return rec_fail_memory(err);
-    for (size_t i = 0; i < graph->nops; i++) {
-        uint32_t first = graph->out_start[i], end = graph->out_start[i + 1], nruns = 0;
-        for (uint32_t j = first; j < end; j++) {
-            double k = key[graph->out[j]];
-            if (j + AHEAD < graph->ndeps)
-                __builtin_prefetch(&key[graph->out[j + AHEAD]]);
-            if (nruns && run[nruns - 1].key == k)
-                run[nruns - 1].n++;
-            else
-                run[nruns++] = (struct run){k, j, 1};
-        }
+    for (uint32_t i = 0; i < graph->nops; i++) {
+        uint32_t nruns = find_runs(m, i, key, run);
         sort_runs(run, nruns);
         m->task[i].batch = n;
-        n = add_batches(m, run, nruns, first, n, &at);
+        n = add_batches(m, run, nruns, graph->out_start[i], n, &at);
     }
     m->task[graph->nops].batch = n;
     if (m->dep)
