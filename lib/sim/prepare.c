@@ -368,6 +368,22 @@ plan_step(struct machine *m, size_t ntargets, struct rec_error *err)
     return keep_plan(m, err);
 }
 
+/* If ops are split, their batches often arrive together. In chains they do so in another
+ * order, which must change nothing: an observer sees the order, and what ops hold or
+ * colls may depend on it. */
+static bool
+prepare_chains(struct machine *m, struct rec_error *err)
+{
+    const struct graph *graph = m->graph;
+    size_t n = m->task[graph->nops].batch + (size_t)1;
+    if (m->courier != &sim_alone || m->observer || graph->nholds || graph->ncolls ||
+        graph->nunits == graph->nops)
+        return true;
+    m->next = malloc(n * sizeof *m->next);
+    m->chained = calloc(n / 64 + 1, sizeof *m->chained);
+    return (m->next && m->chained) || rec_fail_memory(err);
+}
+
 bool
 sim_machine_prepare(struct machine *m, struct rec_error *err)
 {
@@ -389,6 +405,8 @@ sim_machine_prepare(struct machine *m, struct rec_error *err)
         return false;
     m->ops_left = nops;
     m->batches_left = m->task[nops].batch + graph->ncolls;
+    if (!prepare_chains(m, err))
+        return false;
     prepare_lanes(m, nlanes);
     prepare_pace(m);
     if (!sim_colls_prepare(m, err))
@@ -417,6 +435,8 @@ sim_machine_release(struct machine *m)
         free(m->first_dep);
     }
     free(m->left);
+    free(m->next);
+    free(m->chained);
     free(m->lane);
     free(m->ready);
     free(m->running);

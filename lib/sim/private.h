@@ -16,6 +16,8 @@
 
 #define NONE UINT32_MAX
 
+enum { CHAIN_BITS = 4, CHAINS = 1 << CHAIN_BITS };
+
 struct batch {
     double key;     /* that of its deps; 0: they arrive at once */
     uint32_t first; /* n == 1: the target itself; else index of the first in target[] */
@@ -57,17 +59,26 @@ struct machine {
     const struct graph *graph;
     const struct sim_observer *observer;
     struct sim_step *result;
-    struct event_queue ends;     /* key: the lane's version, the lane (32 bits each) */
-    struct event_queue arrivals; /* of sim_alone; key: the batch */
+    struct event_queue ends; /* key: the lane's version, the lane (32 bits each) */
+    /* Of sim_alone: the batches that arrive at one instant are a chain in `arrivals`, in
+     * any order. */
+    struct event_queue arrivals; /* key: the first batch of the chain */
+    uint32_t *next;              /* per batch: the next of its chain, NONE: none; */
+    uint64_t *chained;           /* a bit a batch: it is the first of several. NULL: each
+                                    batch is a chain */
+    struct {
+        double time;
+        uint32_t first;
+    } chain[CHAINS]; /* the last ones, by a hash of their time */
     double started, now;
 
     const struct sim_courier *courier;
     void *carrier;   /* its data */
     uint64_t member; /* the upper half of the tokens of batches */
     bool drives;     /* the machine lets the courier's events happen, not its owner */
-    double *left; /* per batch: when it left, seconds; for an observer who hears of flows
+    double *left;  /* per batch: when it left, seconds; for an observer who hears of flows
                      when they arrive */
-    bool foretold;   /* an observer hears of flows when they leave */
+    bool foretold; /* an observer hears of flows when they leave */
     size_t nsending; /* batches on the way */
 
     struct task *task;

@@ -44,14 +44,37 @@ alone_key(void *self, const struct sim_placed *placed, uint32_t dep)
     return placed->dep_seconds[dep];
 }
 
+/* Puts a batch behind the first one of its chain. */
+static inline void
+chain_batch(struct machine *m, uint32_t first, uint32_t batch)
+{
+    uint64_t *word = &m->chained[first / 64], bit = (uint64_t)1 << first % 64;
+    m->next[batch] = *word & bit ? m->next[first] : NONE;
+    m->next[first] = batch;
+    *word |= bit;
+}
+
+/* The parts of an op often end at one instant, and what they send arrives at one: it
+ * passes through the queue as one. Of an instant that has come the chain may be gone. */
 static inline bool
 alone_send(void *self, uint64_t batch, uint32_t dep, uint32_t exchange, double time,
            struct rec_error *err)
 {
     struct machine *m = self;
+    double arrival = time + m->batch[batch].key;
+    uint64_t bits;
     (void)dep, (void)exchange;
-    return event_queue_push(&m->arrivals,
-                            (struct event_entry){time + m->batch[batch].key, batch}, err);
+    if (!m->chained)
+        return event_queue_push(&m->arrivals, (struct event_entry){arrival, batch}, err);
+    memcpy(&bits, &arrival, sizeof bits);
+    bits = bits * REC_MIX_STEP >> (64 - CHAIN_BITS);
+    if (m->chain[bits].time == arrival && arrival > time) {
+        chain_batch(m, m->chain[bits].first, (uint32_t)batch);
+        return true;
+    }
+    m->chain[bits].time = arrival;
+    m->chain[bits].first = (uint32_t)batch;
+    return event_queue_push(&m->arrivals, (struct event_entry){arrival, batch}, err);
 }
 
 static inline double
@@ -67,8 +90,13 @@ alone_advance(void *self, double time, sim_arrived *arrived, void *context,
 {
     struct machine *m = self;
     (void)err;
-    while (m->arrivals.n && m->arrivals.event[0].time == time)
-        arrived(context, event_queue_pop(&m->arrivals).key);
+    while (m->arrivals.n && m->arrivals.event[0].time == time) {
+        uint32_t batch = (uint32_t)event_queue_pop(&m->arrivals).key;
+        arrived(context, batch);
+        if (m->chained && m->chained[batch / 64] >> batch % 64 & 1)
+            while ((batch = m->next[batch]) != NONE)
+                arrived(context, batch);
+    }
     return true;
 }
 
