@@ -142,6 +142,13 @@ struct graph {
     struct rec_map index; /* op id -> op */
     struct rec_arena arena;
     bool open;
+    uint32_t row_head; /* where the first of the last deps goes that leave one op */
+    /* The last BYTES of a dep that was read: most often the next ones are the same. */
+    struct {
+        char text[32];
+        size_t len;
+        double value;
+    } bytes_read;
     bool holds; /* an op has hold= or release= */
     struct graph_coll *coll;
     size_t ncolls, coll_room;
