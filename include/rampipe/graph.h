@@ -113,6 +113,15 @@ struct graph_end {
     double bytes;
 };
 
+/** As many deps dep[first..first + n) as possible that leave one op, go to ops of one
+ * unit in the order of their numbers, none left out, and have as many bytes; all of them
+ * are sync, or none is. */
+struct graph_row {
+    double bytes; /* of each */
+    uint32_t first, n;
+    uint32_t from, to; /* `to` is that of the first one, with GRAPH_SYNC if it is sync */
+};
+
 /** The parts of one op, in order of part; a whole op is a unit of one. */
 struct graph_unit {
     uint32_t first; /* member[first] to member[first + parts - 1] */
@@ -133,6 +142,13 @@ struct graph {
     struct rec_map index; /* op id -> op */
     struct rec_arena arena;
     bool open;
+    uint32_t row_head; /* where the first of the last deps goes that leave one op */
+    /* The last BYTES of a dep that was read: most often the next ones are the same. */
+    struct {
+        char text[32];
+        size_t len;
+        double value;
+    } bytes_read;
     bool holds; /* an op has hold= or release= */
     struct graph_coll *coll;
     size_t ncolls, coll_room;
@@ -157,6 +173,10 @@ struct graph {
     uint32_t *member;        /* ops of the units */
     struct graph_end *end;   /* of the deps of parts that are alike */
     size_t nends, end_room;
+    struct graph_row *row; /* row[row_start[i]..row_start[i + 1]) leave op i; */
+    uint32_t *row_start;
+    uint32_t *row_order; /* the rows in the order of their records */
+    size_t nrows;
     size_t nunits;
     struct graph_hold *hold; /* in order of the ops that hold */
     size_t nholds;

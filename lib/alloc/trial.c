@@ -1,8 +1,10 @@
 /*
  * The cache of trials is direct-mapped: a graph and a state have one place. The hash of a
  * state is Zobrist's (A. L. Zobrist, "A new hashing method with application for game
- * playing", 1970): one XOR updates it when a server is taken or comes free. A hit
- * compares the whole state, so that equal hashes never give a wrong result.
+ * playing", 1970): one XOR updates it when a server is taken or comes free. Equal hashes
+ * never give a wrong result: the whole state is compared with the one that had the hash
+ * before, once after it has changed. It then has the same number, or else a new one, and
+ * trials are found by the number.
  */
 #include "trial.h"
 
@@ -26,10 +28,13 @@ trials_init(struct trials *trials, uint32_t nservers, struct rec_error *err)
         if (trials->ntrials * each < BUDGET_BYTES)
             break;
     trials->trial = calloc(trials->ntrials, sizeof *trials->trial);
+    trials->known = calloc(trials->ntrials, sizeof *trials->known);
     trials->filled = malloc(trials->ntrials * sizeof *trials->filled);
+    trials->filled_states = malloc(trials->ntrials * sizeof *trials->filled_states);
     trials->state = calloc(trials->nwords, sizeof *trials->state);
     trials->mark = calloc(nservers, sizeof *trials->mark);
-    if (!trials->trial || !trials->filled || !trials->state || !trials->mark)
+    if (!trials->trial || !trials->known || !trials->filled || !trials->filled_states ||
+        !trials->state || !trials->mark)
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < nservers; i++)
         trials->mark[i] = mark_of(i);
@@ -39,12 +44,14 @@ trials_init(struct trials *trials, uint32_t nservers, struct rec_error *err)
 void
 trials_free(struct trials *trials)
 {
-    for (size_t i = 0; i < trials->nfilled; i++) {
-        free(trials->trial[trials->filled[i]].state);
+    for (size_t i = 0; i < trials->nfilled; i++)
         free(trials->trial[trials->filled[i]].servers);
-    }
+    for (size_t i = 0; i < trials->nfilled_states; i++)
+        free(trials->known[trials->filled_states[i]].word);
     free(trials->trial);
+    free(trials->known);
     free(trials->filled);
+    free(trials->filled_states);
     free(trials->state);
     free(trials->mark);
 }
@@ -54,6 +61,7 @@ trials_flip(struct trials *trials, uint32_t server)
 {
     trials->state[server / 64] ^= (uint64_t)1 << server % 64;
     trials->hash ^= trials->mark[server];
+    trials->number = 0;
 }
 
 static struct trial *
@@ -63,32 +71,47 @@ place_of(const struct trials *trials, uint32_t graph)
     return &trials->trial[hash & (trials->ntrials - 1)];
 }
 
+/* The number of the state now; 0: out of memory. */
+static uint64_t
+number_state(struct trials *trials)
+{
+    size_t i = trials->hash & (trials->ntrials - 1);
+    size_t bytes = trials->nwords * sizeof *trials->state;
+    struct trial_state *known = &trials->known[i];
+    if (trials->number)
+        return trials->number;
+    if (!known->number || memcmp(known->word, trials->state, bytes) != 0) {
+        if (!known->word) {
+            if (!(known->word = malloc(bytes)))
+                return 0;
+            trials->filled_states[trials->nfilled_states++] = (uint32_t)i;
+        }
+        memcpy(known->word, trials->state, bytes);
+        known->number = ++trials->numbers;
+    }
+    return trials->number = known->number;
+}
+
 const struct trial *
-trials_find(const struct trials *trials, uint32_t graph)
+trials_find(struct trials *trials, uint32_t graph)
 {
     const struct trial *trial = place_of(trials, graph);
-    if (trial->graph != graph + 1 || trial->word != trials->state[0])
-        return NULL;
-    if (trials->nwords > 1 &&
-        memcmp(trial->state, trials->state, trials->nwords * sizeof *trial->state) != 0)
+    if (trial->graph != graph + 1 || trial->state != number_state(trials))
         return NULL;
     return trial;
 }
 
-/* Makes room in an entry. Its arrays stay with it and only grow. */
+/* Makes room in an entry. Its array stays with it and only grows. */
 static bool
 prepare(struct trials *trials, struct trial *place, uint32_t nservers)
 {
     uint32_t *servers;
-    if (!place->state && !place->servers && (trials->nwords > 1 || nservers))
-        trials->filled[trials->nfilled++] = (uint32_t)(place - trials->trial);
-    if (trials->nwords > 1 && !place->state &&
-        !(place->state = malloc(trials->nwords * sizeof *place->state)))
-        return false;
     if (nservers <= place->room)
         return true;
     if (!(servers = realloc(place->servers, nservers * sizeof *servers)))
         return false;
+    if (!place->servers)
+        trials->filled[trials->nfilled++] = (uint32_t)(place - trials->trial);
     place->servers = servers;
     place->room = nservers;
     return true;
@@ -98,19 +121,17 @@ bool
 trials_keep(struct trials *trials, const struct trial *trial, struct rec_error *err)
 {
     struct trial *place = place_of(trials, trial->graph - 1);
+    uint64_t number = number_state(trials);
     struct trial old;
 
     place->graph = 0; /* unused, if making room fails */
-    if (!prepare(trials, place, trial->nservers))
+    if (!number || !prepare(trials, place, trial->nservers))
         return rec_fail_memory(err);
     old = *place;
     *place = *trial;
-    place->word = trials->state[0];
-    place->state = old.state;
+    place->state = number;
     place->servers = old.servers;
     place->room = old.room;
-    if (trials->nwords > 1)
-        memcpy(place->state, trials->state, trials->nwords * sizeof *place->state);
     if (trial->nservers)
         memcpy(place->servers, trial->servers, trial->nservers * sizeof *place->servers);
     return true;

@@ -1,7 +1,8 @@
 /*
  * What the deps of a split graph have in common, wherever it is placed: the parts of a
- * unit often send as many bytes to the same ops, and sync deps come in pairs. It is found
- * once for each graph, because graph_exchanges_make() needs it for each of its layouts.
+ * unit often send as many bytes to the same ops, a part sends as many to all parts of
+ * another unit, and sync deps come in pairs. It is found once for each graph, because
+ * graph_exchanges_make() needs it for each of its layouts.
  */
 #include "private.h"
 
@@ -106,6 +107,51 @@ find_pairs(struct graph *graph, size_t nsync, struct rec_error *err)
     }
     graph->pair_start[graph->nops] = n;
     free(sent);
+    return true;
+}
+
+/* True if dep d continues the row of the one before it. */
+static inline bool
+is_in_row(const struct graph *graph, size_t d)
+{
+    const struct graph_dep *x = &graph->dep[d - 1], *y = &graph->dep[d];
+    return y->src == x->src && y->dst == x->dst + 1 && y->bytes == x->bytes &&
+           y->sync == x->sync && graph->op[y->dst].unit == graph->op[x->dst].unit;
+}
+
+/* The deps of an op are in the order of their records in graph->out, so rows stay whole
+ * there. */
+bool
+graph_find_rows(struct graph *graph, struct rec_error *err)
+{
+    uint32_t *at = malloc((graph->ndeps + 1) * sizeof *at); /* per dep: its row */
+    size_t n = 0;
+    for (size_t d = 0; d < graph->ndeps; d++)
+        n += d == 0 || !is_in_row(graph, d);
+    graph->row = malloc((n + 1) * sizeof *graph->row);
+    graph->row_start = malloc((graph->nops + 1) * sizeof *graph->row_start);
+    graph->row_order = malloc((n + 1) * sizeof *graph->row_order);
+    if (!at || !graph->row || !graph->row_start || !graph->row_order) {
+        free(at);
+        return rec_fail_memory(err);
+    }
+    for (uint32_t i = 0; i < graph->nops; i++) {
+        graph->row_start[i] = (uint32_t)graph->nrows;
+        for (uint32_t j = graph->out_start[i]; j < graph->out_start[i + 1]; j++) {
+            uint32_t d = graph->out[j];
+            if (j == graph->out_start[i] || d != graph->out[j - 1] + 1 ||
+                !is_in_row(graph, d))
+                graph->row[graph->nrows++] =
+                    (struct graph_row){graph->dep[d].bytes, d, 0, i, graph->out_to[j]};
+            graph->row[graph->nrows - 1].n++;
+            at[d] = (uint32_t)graph->nrows - 1;
+        }
+    }
+    graph->row_start[graph->nops] = (uint32_t)graph->nrows;
+    n = 0;
+    for (size_t d = 0; d < graph->ndeps; d += graph->row[at[d]].n)
+        graph->row_order[n++] = at[d];
+    free(at);
     return true;
 }
 

@@ -10,11 +10,10 @@
 
 #include <stdlib.h>
 
-/* The slot of an op, and the groups of its unit that are exchanges: of the deps that
- * leave it and of those that enter it, without sync deps. Groups count from 1; 0: none.
- */
+/* The groups of an op's unit that are exchanges: of the deps that leave it and of those
+ * that enter it, without sync deps. Groups count from 1; 0: none. */
 struct spot {
-    uint32_t slot, leaves, enters;
+    uint32_t leaves, enters;
 };
 
 /* One pass over the deps of a placed graph. */
@@ -41,7 +40,7 @@ struct pass {
 
 enum {
     LAST_MAX = 512, /* slots for which the last exchanges are kept */
-    KNOWN_BITS = 12 /* of a hash */
+    KNOWN_BITS = 14 /* of a hash */
 };
 
 /* ---- exchanges ------------------------------------------------------------ */
@@ -94,23 +93,30 @@ is_of(const struct graph_exchanges *made, uint32_t number, enum graph_exchange_k
            made->member[e->first + 1] == b;
 }
 
-/* Sets *number to that of an exchange of two slots, with `bytes` that all cross. */
 static bool
-add_two(struct pass *p, enum graph_exchange_kind kind, uint32_t a, uint32_t b,
-        double bytes, uint32_t *number, struct rec_error *err)
+add_new_two(struct pass *p, enum graph_exchange_kind kind, uint32_t a, uint32_t b,
+            double bytes, uint32_t *number, struct rec_error *err)
 {
     struct graph_exchanges *made = p->made;
     struct graph_exchange e = {kind, (uint32_t)made->nmembers, 2, bytes, bytes};
-    uint32_t *known = place_of(p, kind, a, b, bytes);
-    if (known && *known != GRAPH_NONE && is_of(made, *known, kind, a, b, bytes)) {
-        *number = *known;
-        return true;
-    }
     if (!reserve(made, 2, err))
         return false;
     made->member[made->nmembers++] = a;
     made->member[made->nmembers++] = b;
-    if (!add_exchange(p, &e, number, err))
+    return add_exchange(p, &e, number, err);
+}
+
+/* Sets *number to that of an exchange of two slots, with `bytes` that all cross. */
+static inline bool
+add_two(struct pass *p, enum graph_exchange_kind kind, uint32_t a, uint32_t b,
+        double bytes, uint32_t *number, struct rec_error *err)
+{
+    uint32_t *known = place_of(p, kind, a, b, bytes);
+    if (known && *known != GRAPH_NONE && is_of(p->made, *known, kind, a, b, bytes)) {
+        *number = *known;
+        return true;
+    }
+    if (!add_new_two(p, kind, a, b, bytes, number, err))
         return false;
     if (known)
         *known = *number;
@@ -354,40 +360,90 @@ add_message(struct pass *p, uint32_t from, uint32_t to, double bytes, uint32_t *
     return true;
 }
 
-/* The exchange of a dep: its group, which of two is the later one; the pair that it is
- * in; or else a message. */
-static inline bool
-set_dep(struct pass *p, const struct graph_dep *dep, uint32_t *last, uint32_t *number,
-        struct rec_error *err)
+/* All flows of n deps have exchange `number`. A dep that stays on its slot is no flow.
+ * Returns the number of flows. */
+static inline uint32_t
+share(const uint32_t *slot, uint32_t n, uint32_t from, uint32_t number, uint32_t *of_dep)
 {
-    const struct spot *from = &p->spot[dep->src], *to = &p->spot[dep->dst];
-    uint32_t group = from->leaves > to->enters ? from->leaves : to->enters;
-    if (!dep->sync && group > 0)
-        *number = group - 1;
-    return *number != GRAPH_NONE ||
-           add_message(p, from->slot, to->slot, dep->bytes, last, number, err);
+    uint32_t flows = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        bool flow = slot[i] != from;
+        of_dep[i] = flow ? number : GRAPH_NONE;
+        flows += flow;
+    }
+    return flows;
 }
 
-/* Deps that are no flows have no exchange, also if they are part of a group. */
+/* Sets the exchanges of a row of sync deps, those in pairs of which have theirs, or of
+ * messages that are told apart. *flows counts the flows. */
+static bool
+set_each(struct pass *p, const struct graph_row *row, uint32_t *last, uint32_t *flows,
+         struct rec_error *err)
+{
+    const uint32_t *slot = p->slot + (row->to & ~GRAPH_SYNC);
+    uint32_t from = p->slot[row->from], *of_dep = p->made->of_dep + row->first;
+    for (uint32_t i = 0; i < row->n; i++) {
+        if (slot[i] == from)
+            of_dep[i] = GRAPH_NONE;
+        else if (of_dep[i] == GRAPH_NONE &&
+                 !add_message(p, from, slot[i], row->bytes, last, &of_dep[i], err))
+            return false;
+        *flows += slot[i] != from;
+    }
+    return true;
+}
+
+/* Sets the exchanges of a row of messages that are one if they have as many bytes, or of
+ * deps of a group. */
+static bool
+set_one(struct pass *p, const struct graph_row *row, uint32_t number, uint32_t *last,
+        uint32_t *flows, struct rec_error *err)
+{
+    const uint32_t *slot = p->slot + row->to;
+    uint32_t from = p->slot[row->from], i = 0;
+    if (number == GRAPH_NONE) {
+        while (i < row->n && slot[i] == from)
+            i++;
+        if (i < row->n && !add_message(p, from, slot[i], row->bytes, last, &number, err))
+            return false;
+    }
+    *flows = share(slot, row->n, from, number, p->made->of_dep + row->first);
+    return true;
+}
+
+/* The exchanges of the deps of a row: the group, which of two is the later one; the pairs
+ * that sync deps are in; or else messages. Deps without bytes have none, also if they are
+ * part of a group. */
+static bool
+set_row(struct pass *p, const struct graph_row *row, uint32_t *last,
+        struct rec_error *err)
+{
+    uint32_t to = row->to & ~GRAPH_SYNC, flows = 0;
+    uint32_t leaves = p->spot[row->from].leaves, enters = p->spot[to].enters;
+    uint32_t group = leaves > enters ? leaves : enters;
+
+    if (row->bytes == 0) {
+        memset(p->made->of_dep + row->first, 0xff, row->n * sizeof(uint32_t));
+        return true;
+    }
+    if (row->to & GRAPH_SYNC || (group == 0 && p->same != GRAPH_SAME_BYTES)
+            ? !set_each(p, row, last, &flows, err)
+            : !set_one(p, row, group - 1, last, &flows, err))
+        return false;
+    p->made->flows += flows;
+    for (; flows > 0; flows--) /* a product would be rounded differently */
+        p->made->flow_bytes += row->bytes;
+    return true;
+}
+
 static bool
 set_deps(struct pass *p, struct rec_error *err)
 {
-    uint32_t last = GRAPH_NONE, *of_dep = p->made->of_dep;
-    uint64_t flows = 0;
-    double sum = 0;
-    for (size_t d = 0; d < p->graph->ndeps; d++) {
-        const struct graph_dep *dep = &p->graph->dep[d];
-        if (p->spot[dep->src].slot == p->spot[dep->dst].slot || dep->bytes == 0) {
-            of_dep[d] = GRAPH_NONE;
-            continue;
-        }
-        flows++;
-        sum += dep->bytes;
-        if (!set_dep(p, dep, &last, &of_dep[d], err))
+    const struct graph *graph = p->graph;
+    uint32_t last = GRAPH_NONE;
+    for (size_t i = 0; i < graph->nrows; i++)
+        if (!set_row(p, &graph->row[graph->row_order[i]], &last, err))
             return false;
-    }
-    p->made->flows = flows;
-    p->made->flow_bytes = sum;
     return true;
 }
 
@@ -458,8 +514,6 @@ graph_exchanges_make(const struct graph *graph, const uint32_t *slot, uint32_t n
          rec_fail_memory(err);
     if (ok) {
         memset(made->of_dep, 0xff, graph->ndeps * sizeof *made->of_dep);
-        for (size_t i = 0; i < graph->nops; i++)
-            p.spot[i].slot = slot[i];
         if (p.known)
             memset(p.known, 0xff, nknown * sizeof *p.known);
         ok = set_groups(&p, err) && set_deps(&p, err) && set_colls(&p, err);

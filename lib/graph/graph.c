@@ -25,6 +25,9 @@ graph_free(struct graph *graph)
     free(graph->unit);
     free(graph->member);
     free(graph->end);
+    free(graph->row);
+    free(graph->row_start);
+    free(graph->row_order);
     free(graph->hold);
     free(graph->coll);
     free(graph->coll_op);
@@ -169,15 +172,26 @@ graph_add_op(struct graph *graph, const struct graph_op *op, const char *pair,
                      optional(op->extra), err);
 }
 
-/* The op that a dep names. Deps come in rows: op `next` is the one it most likely is. */
-static uint32_t
-end_of_dep(struct graph *graph, struct rec_str id, uint32_t next, uint32_t line,
-           struct rec_error *err)
+/* True if op i has this name. Names are short, so a loop is faster than strncmp(). */
+static inline bool
+is_op(const struct graph *graph, uint32_t i, struct rec_str id)
 {
-    const char *name = next < graph->nops ? graph->op[next].id : NULL;
-    if (name && strncmp(name, id.ptr, id.len) == 0 && !name[id.len])
-        return next;
-    return graph_intern(graph, id, line, err);
+    const char *name = i < graph->nops ? graph->op[i].id : NULL;
+    size_t j = 0;
+    while (name && j < id.len && name[j] == id.ptr[j])
+        j++;
+    return name && j == id.len && !name[j];
+}
+
+/* The op that a dep names. Deps come in rows: it is most likely op `next`, else `other`.
+ */
+static uint32_t
+end_of_dep(struct graph *graph, struct rec_str id, uint32_t next, uint32_t other,
+           uint32_t line, struct rec_error *err)
+{
+    return is_op(graph, next, id)    ? next
+           : is_op(graph, other, id) ? other
+                                     : graph_intern(graph, id, line, err);
 }
 
 bool
@@ -186,11 +200,14 @@ graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst, doubl
 {
     const struct graph_dep *last =
         graph->ndeps ? &graph->dep[graph->ndeps - 1] : &(struct graph_dep){0};
-    uint32_t from = end_of_dep(graph, src, last->src, line, err), to;
+    uint32_t from = end_of_dep(graph, src, last->src, last->src + 1, line, err), to;
     const char *kept = "";
+    bool goes_on = from == last->src;
     if (from == GRAPH_NONE)
         return false;
-    to = end_of_dep(graph, dst, last->dst + 1, line, err);
+    /* A row of sync deps leaves out the op that it leaves. */
+    to = end_of_dep(graph, dst, last->dst + 1, goes_on ? last->dst + 2 : graph->row_head,
+                    line, err);
     if (to == GRAPH_NONE)
         return false;
     if (from == to)
@@ -199,9 +216,11 @@ graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst, doubl
     if (*extra && !(kept = rec_arena_copy(&graph->arena, rec_str(extra), err)))
         return false;
     if (graph->ndeps == GRAPH_NONE - 1 ||
-        !rec_grow(&graph->dep, &graph->dep_room, graph->ndeps + 1, sizeof *graph->dep,
-                  err))
+        (graph->ndeps == graph->dep_room &&
+         !rec_grow(&graph->dep, &graph->dep_room, graph->ndeps + 1, sizeof *graph->dep,
+                   err)))
         return false;
+    graph->row_head = goes_on ? graph->row_head : to;
     graph->dep[graph->ndeps++] = (struct graph_dep){.src = from,
                                                     .dst = to,
                                                     .line = line,
@@ -321,6 +340,25 @@ read_op(struct graph *graph, const struct rec_reader *reader, const struct rec *
                      (struct rec_str){extras->text, extras->len}, err);
 }
 
+/* The bytes of a dep. */
+static bool
+read_bytes(struct graph *graph, const struct rec_reader *reader, const struct rec *rec,
+           double *bytes, struct rec_error *err)
+{
+    struct rec_str text = rec->field[4];
+    if (text.len > 0 && text.len == graph->bytes_read.len &&
+        memcmp(text.ptr, graph->bytes_read.text, text.len) == 0) {
+        *bytes = graph->bytes_read.value;
+        return true;
+    }
+    if (!rec_get_number(reader, rec, 4, bytes, err))
+        return false;
+    graph->bytes_read.len = text.len <= sizeof graph->bytes_read.text ? text.len : 0;
+    memcpy(graph->bytes_read.text, text.ptr, graph->bytes_read.len);
+    graph->bytes_read.value = *bytes;
+    return true;
+}
+
 static bool
 read_dep(struct graph *graph, const struct rec_reader *reader, const struct rec *rec,
          struct extras *extras, struct rec_error *err)
@@ -331,7 +369,7 @@ read_dep(struct graph *graph, const struct rec_reader *reader, const struct rec 
     size_t at = 0;
     int status;
 
-    if (!rec_get_number(reader, rec, 4, &bytes, err))
+    if (!read_bytes(graph, reader, rec, &bytes, err))
         return false;
     while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0) {
         if (rec_str_is(key, "kind") && rec_str_is(value, "sync"))

@@ -276,8 +276,8 @@ graph_close(struct graph *graph, struct rec_error *err)
     group_deps(graph, true, graph->out_start, graph->out, graph->out_to);
     group_deps(graph, false, graph->in_start, graph->in, NULL);
     return check_repeats(graph, err) && find_units(graph, err) &&
-           graph_group_colls(graph, err) && check_cycles(graph, err) &&
-           graph_find_alike(graph, err);
+           graph_group_colls(graph, err) && graph_find_rows(graph, err) &&
+           check_cycles(graph, err) && graph_find_alike(graph, err);
 }
 
 /* A parent that Kahn's order has not reached, of an op or a coll that it has not reached

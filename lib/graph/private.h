@@ -23,6 +23,8 @@ bool graph_is_hold(struct rec_str key);
 bool graph_has_hold(const char *extra);
 /** Finds the bytes that ops hold (graph->hold), once all ops are there. */
 bool graph_find_holds(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
+/** Finds the rows of deps. */
+bool graph_find_rows(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 /** Finds pairs of sync deps, and what the parts of units send and get alike. */
 bool graph_find_alike(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 /** Writes the transfer records of a layout. */

@@ -109,8 +109,7 @@ make_queues(const struct machine *m, struct colls *colls, struct rec_error *err)
     return true;
 }
 
-/* The batch of each coll. Its last target is its own end, for which only the end of the
- * step waits, as for that of a sync dep. */
+/* The batch of each coll. */
 static void
 make_batches(struct machine *m)
 {
@@ -119,16 +118,14 @@ make_batches(struct machine *m)
     m->coll_batch = m->task[graph->nops].batch;
     for (size_t c = 0; c < graph->ncolls; c++) {
         const struct graph_coll *coll = &graph->coll[c];
-        uint32_t n = coll->nafter + 1;
+        uint32_t n = coll->nafter;
         double key = m->placed->courier ? m->placed->coll_exchange[c] != GRAPH_NONE
                                         : m->placed->coll_seconds[c];
-        for (uint32_t d = 0; d < coll->nafter; d++)
+        for (uint32_t d = 0; d < n; d++)
             m->target[at + d] = graph->after[coll->after + d].dst;
-        m->target[at + n - 1] = GRAPH_SYNC;
-        m->batch[m->coll_batch + c] = (struct batch){key, n > 1 ? at : GRAPH_SYNC, n};
+        m->batch[m->coll_batch + c] = (struct batch){key, n == 1 ? m->target[at] : at, n};
         at += n;
     }
-    m->deps_left += graph->nafter + graph->ncolls;
 }
 
 bool

@@ -175,7 +175,8 @@ sum_memory(struct sim_layout *layout, struct rec_error *err)
         return rec_fail_memory(err);
     layout->bound_slot = graph_layout_memory_bound(where, memory);
     layout->memory_bound = memory[layout->bound_slot];
-    layout->full_slot = graph_layout_memory(where, memory);
+    layout->full_slot =
+        where->graph->nholds ? graph_layout_memory(where, memory) : layout->bound_slot;
     layout->memory = memory[layout->full_slot];
     for (uint32_t i = 0; i < where->nslots; i++)
         layout->memory_sum += memory[i];

@@ -4,10 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Deps that leave an op one after another and have the same key. */
+/* Deps of a row, one after another, that have the same key. */
 struct run {
     double key;
-    uint32_t first, n; /* index of the first in graph->out */
+    uint32_t first, n; /* dep[first..first + n) of the graph */
+    uint32_t to;       /* where the first one goes, with GRAPH_SYNC if they are sync */
 };
 
 static int
@@ -37,40 +38,86 @@ sort_runs(struct run *run, uint32_t n)
     }
 }
 
-/* Makes batches of the runs of an op, whose deps are those from j on; n batches are
- * there. A batch of one dep has its destination in `first`, a larger one an index. */
-static uint32_t
-add_batches(struct machine *m, const struct run *run, uint32_t nruns, uint32_t j,
-            uint32_t n)
+/* Rows stand in the order of the ops that they leave, keys in that of the records of the
+ * deps: a key is fetched from memory when its row is this far ahead. */
+enum { AHEAD = 32 };
+
+/* True if one of the last few of n runs has this key. */
+static inline bool
+has_come(const struct run *run, uint32_t n, double key)
 {
-    for (uint32_t i = 0; i < nruns; i++) {
-        uint32_t start = j;
-        do {
-            memcpy(m->target + j, m->graph->out_to + run[i].first,
-                   run[i].n * sizeof *m->target);
-            if (m->dep)
-                memcpy(m->dep + j, m->graph->out + run[i].first,
-                       run[i].n * sizeof *m->dep);
-            j += run[i].n;
-        } while (i + 1 < nruns && run[i + 1].key == run[i].key && ++i);
-        if (m->first_dep)
-            m->first_dep[n] = start;
-        m->batch[n++] = (struct batch){
-            run[i].key, j - start > 1 ? start : m->target[start], j - start};
+    for (uint32_t i = n; i > 0 && i + 8 > n; i--)
+        if (run[i - 1].key == key)
+            return true;
+    return false;
+}
+
+/* Finds the runs of an op. Returns their number. Of sync deps, for which no op waits, one
+ * run with a key is enough, if nobody asks for the deps. */
+static uint32_t
+find_runs(const struct machine *m, uint32_t op, const double *key, struct run *run)
+{
+    const struct graph *graph = m->graph;
+    uint32_t n = 0;
+    for (uint32_t i = graph->row_start[op]; i < graph->row_start[op + 1]; i++) {
+        struct graph_row row = graph->row[i];
+        const double *k = key + row.first;
+        bool bare = row.to & GRAPH_SYNC && !m->dep;
+
+        if (i + AHEAD < graph->nrows)
+            __builtin_prefetch(&key[graph->row[i + AHEAD].first]);
+        for (uint32_t j = 0, from; (from = j) < row.n;) {
+            while (++j < row.n && k[j] == k[from])
+                ;
+            if (!bare || !has_come(run, n, k[from]))
+                run[n++] =
+                    (struct run){k[from], row.first + from, j - from, row.to + from};
+        }
     }
     return n;
 }
 
-/* Deps stand in the order of their records, not of the ops that they leave: a key is
- * fetched from memory when it is this far ahead. */
-enum { AHEAD = 32 };
+/* Writes the ops that wait for the deps of a run to `to`: none waits for a sync dep.
+ * Returns the end of what was written. */
+static inline uint32_t *
+add_targets(uint32_t *to, struct run run)
+{
+    uint32_t n = run.to & GRAPH_SYNC ? 0 : run.n;
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = run.to + i;
+    return to + n;
+}
+
+/* Makes batches of the runs of an op, from batch[n] on. Their targets stand from
+ * target[*at] on, their deps from dep[j] on. A batch of one target has it in `first`, a
+ * larger one an index. Returns the number of all batches so far. */
+static uint32_t
+add_batches(struct machine *m, const struct run *run, uint32_t nruns, uint32_t j,
+            uint32_t n, uint32_t *at)
+{
+    for (const struct run *stop = run + nruns; run < stop;) {
+        uint32_t *first = m->target + *at, *end = first;
+        double key = run->key;
+        if (m->dep)
+            m->first_dep[n] = j;
+        do {
+            end = add_targets(end, *run);
+            for (uint32_t i = 0; m->dep && i < run->n; i++)
+                m->dep[j++] = run->first + i;
+        } while (++run < stop && run->key == key);
+        m->batch[n++] =
+            (struct batch){key, end - first == 1 ? *first : *at, (uint32_t)(end - first)};
+        *at += (uint32_t)(end - first);
+    }
+    return n;
+}
 
 /* Groups the deps of each op that have equal keys into batches. */
 static bool
 make_batches(struct machine *m, const double *key, struct rec_error *err)
 {
     const struct graph *graph = m->graph;
-    uint32_t n = 0, most = 0;
+    uint32_t n = 0, at = 0, most = 0;
     struct run *run;
 
     for (size_t i = 0; i < graph->nops; i++)
@@ -79,22 +126,15 @@ make_batches(struct machine *m, const double *key, struct rec_error *err)
     run = malloc(((size_t)most + 1) * sizeof *run);
     if (!run)
         return rec_fail_memory(err);
-    for (size_t i = 0; i < graph->nops; i++) {
-        uint32_t first = graph->out_start[i], end = graph->out_start[i + 1], nruns = 0;
-        for (uint32_t j = first; j < end; j++) {
-            double k = key[graph->out[j]];
-            if (j + AHEAD < graph->ndeps)
-                __builtin_prefetch(&key[graph->out[j + AHEAD]]);
-            if (nruns && run[nruns - 1].key == k)
-                run[nruns - 1].n++;
-            else
-                run[nruns++] = (struct run){k, j, 1};
-        }
+    for (uint32_t i = 0; i < graph->nops; i++) {
+        uint32_t nruns = find_runs(m, i, key, run);
         sort_runs(run, nruns);
         m->task[i].batch = n;
-        n = add_batches(m, run, nruns, first, n);
+        n = add_batches(m, run, nruns, graph->out_start[i], n, &at);
     }
     m->task[graph->nops].batch = n;
+    if (m->dep)
+        m->first_dep[n] = (uint32_t)graph->ndeps;
     free(run);
     return true;
 }
@@ -106,7 +146,6 @@ batch_deps(struct machine *m, struct rec_error *err)
     const struct sim_placed *placed = m->placed;
     size_t ndeps = m->graph->ndeps;
     double *key;
-
     bool ok;
 
     if (!placed->courier)
@@ -137,15 +176,14 @@ prepare_courier(struct machine *m, struct rec_error *err)
         m->member = (uint64_t)placed->member << 32;
     else
         m->drives = true;
-    if ((placed->courier || sends) && !(m->dep = malloc(n * sizeof *m->dep)))
-        return rec_fail_memory(err);
-    if (placed->courier && sends) {
+    if (placed->courier || sends) {
+        m->dep = malloc(n * sizeof *m->dep);
         m->first_dep = malloc(n * sizeof *m->first_dep);
-        m->left = malloc(n * sizeof *m->left);
-        if (!m->first_dep || !m->left)
+        if (!m->dep || !m->first_dep)
             return rec_fail_memory(err);
     }
-    return true;
+    return !(placed->courier && sends) || (m->left = malloc(n * sizeof *m->left)) ||
+           rec_fail_memory(err);
 }
 
 static int
@@ -259,7 +297,7 @@ prepare_pace(struct machine *m)
 struct sim_plan {
     struct task *task; /* ranks and batches of ops */
     struct batch *batch;
-    uint32_t *target, *dep;
+    uint32_t *target, *dep, *first_dep;
 };
 
 void
@@ -271,6 +309,7 @@ sim_plan_free(struct sim_plan *plan)
     free(plan->batch);
     free(plan->target);
     free(plan->dep);
+    free(plan->first_dep);
     free(plan);
 }
 
@@ -278,17 +317,16 @@ size_t
 sim_plan_bytes(const struct graph *graph)
 {
     return graph->nops * sizeof(struct task) +
-           graph->ndeps * (sizeof(struct batch) + 2 * sizeof(uint32_t));
+           graph->ndeps * (sizeof(struct batch) + 3 * sizeof(uint32_t));
 }
 
-/* The first machine leaves its arrays to the plan. An observer of flows needs more than
- * plans have. */
+/* The first machine leaves its arrays to the plan. */
 static bool
 keep_plan(struct machine *m, struct rec_error *err)
 {
     size_t bytes = (m->graph->nops + 1) * sizeof *m->task;
     struct sim_plan *plan;
-    if (!m->placed->plan || m->first_dep)
+    if (!m->placed->plan)
         return true;
     if (!(plan = calloc(1, sizeof *plan)) || !(plan->task = malloc(bytes))) {
         free(plan);
@@ -298,6 +336,7 @@ keep_plan(struct machine *m, struct rec_error *err)
     plan->batch = m->batch;
     plan->target = m->target;
     plan->dep = m->dep;
+    plan->first_dep = m->first_dep;
     *m->placed->plan = plan;
     m->planned = true;
     return true;
@@ -308,12 +347,14 @@ static bool
 plan_step(struct machine *m, size_t ntargets, struct rec_error *err)
 {
     const struct sim_plan *plan = m->placed->plan ? *m->placed->plan : NULL;
-    if (plan && !m->first_dep) {
+    if (plan) {
         free(m->dep);
+        free(m->first_dep);
         memcpy(m->task, plan->task, (m->graph->nops + 1) * sizeof *m->task);
         m->batch = plan->batch;
         m->target = plan->target;
         m->dep = plan->dep;
+        m->first_dep = plan->first_dep;
         m->planned = true;
         return true;
     }
@@ -327,12 +368,28 @@ plan_step(struct machine *m, size_t ntargets, struct rec_error *err)
     return keep_plan(m, err);
 }
 
+/* If ops are split, their batches often arrive together. In chains they do so in another
+ * order, which must change nothing: an observer sees the order, and what ops hold or
+ * colls may depend on it. */
+static bool
+prepare_chains(struct machine *m, struct rec_error *err)
+{
+    const struct graph *graph = m->graph;
+    size_t n = m->task[graph->nops].batch + (size_t)1;
+    if (m->courier != &sim_alone || m->observer || graph->nholds || graph->ncolls ||
+        graph->nunits == graph->nops)
+        return true;
+    m->next = malloc(n * sizeof *m->next);
+    m->chained = calloc(n / 64 + 1, sizeof *m->chained);
+    return (m->next && m->chained) || rec_fail_memory(err);
+}
+
 bool
 sim_machine_prepare(struct machine *m, struct rec_error *err)
 {
     const struct graph *graph = m->graph;
-    size_t nops = graph->nops, ndeps = graph->ndeps;
-    size_t ntargets = ndeps + graph->nafter + graph->ncolls + 1;
+    size_t nops = graph->nops;
+    size_t ntargets = graph->ndeps + graph->nafter + graph->ncolls + 1;
     uint32_t nlanes = m->placed->lane ? m->placed->nlanes : m->placed->nservers;
     size_t late = m->placed->pace ? m->placed->nservers : 0;
 
@@ -347,7 +404,9 @@ sim_machine_prepare(struct machine *m, struct rec_error *err)
     if (!prepare_courier(m, err) || !plan_step(m, ntargets, err))
         return false;
     m->ops_left = nops;
-    m->deps_left = ndeps;
+    m->batches_left = m->task[nops].batch + graph->ncolls;
+    if (!prepare_chains(m, err))
+        return false;
     prepare_lanes(m, nlanes);
     prepare_pace(m);
     if (!sim_colls_prepare(m, err))
@@ -373,9 +432,11 @@ sim_machine_release(struct machine *m)
         free(m->batch);
         free(m->target);
         free(m->dep);
+        free(m->first_dep);
     }
-    free(m->first_dep);
     free(m->left);
+    free(m->next);
+    free(m->chained);
     free(m->lane);
     free(m->ready);
     free(m->running);

@@ -16,11 +16,12 @@
 
 #define NONE UINT32_MAX
 
+enum { CHAIN_BITS = 4, CHAINS = 1 << CHAIN_BITS };
+
 struct batch {
-    double key; /* that of its deps; 0: they arrive at once */
-    uint32_t
-        first;  /* n == 1: the destination itself; else index of the first in target[] */
-    uint32_t n; /* deps */
+    double key;     /* that of its deps; 0: they arrive at once */
+    uint32_t first; /* n == 1: the target itself; else index of the first in target[] */
+    uint32_t n;     /* targets: for a sync dep no op waits */
 };
 
 /* An op. */
@@ -58,25 +59,34 @@ struct machine {
     const struct graph *graph;
     const struct sim_observer *observer;
     struct sim_step *result;
-    struct event_queue ends;     /* key: the lane's version, the lane (32 bits each) */
-    struct event_queue arrivals; /* of sim_alone; key: the batch */
+    struct event_queue ends; /* key: the lane's version, the lane (32 bits each) */
+    /* Of sim_alone: the batches that arrive at one instant are a chain in `arrivals`, in
+     * any order. */
+    struct event_queue arrivals; /* key: the first batch of the chain */
+    uint32_t *next;              /* per batch: the next of its chain, NONE: none; */
+    uint64_t *chained;           /* a bit a batch: it is the first of several. NULL: each
+                                    batch is a chain */
+    struct {
+        double time;
+        uint32_t first;
+    } chain[CHAINS]; /* the last ones, by a hash of their time */
     double started, now;
 
     const struct sim_courier *courier;
     void *carrier;   /* its data */
     uint64_t member; /* the upper half of the tokens of batches */
     bool drives;     /* the machine lets the courier's events happen, not its owner */
-    /* For an observer who hears of flows when they arrive, per batch: */
-    uint32_t *first_dep; /* index of its first dep in dep[] */
-    double *left;        /* when it left, seconds */
-    bool foretold;       /* an observer hears of flows when they leave */
-    size_t nsending;     /* batches on the way */
+    double *left;  /* per batch: when it left, seconds; for an observer who hears of flows
+                     when they arrive */
+    bool foretold; /* an observer hears of flows when they leave */
+    size_t nsending; /* batches on the way */
 
     struct task *task;
     struct batch *batch;
-    uint32_t *target; /* destinations of the deps in order of batches, marked if sync */
-    uint32_t *dep;    /* the deps in the same order; NULL: nobody asks for them */
-    bool planned;     /* batch, target and dep are those of a plan */
+    uint32_t *target; /* the ops that wait for the deps of a batch, in order of batches */
+    /* The deps in order of batches; NULL: nobody asks for them. */
+    uint32_t *dep, *first_dep; /* dep[first_dep[b]..first_dep[b + 1]) are those of b */
+    bool planned;              /* batch, target and dep are those of a plan */
 
     /* Behind the lanes stands one for each server, if servers may start late: an end in
      * it is the start of the server, `started` the delay, and `dirty` says that the end
@@ -95,7 +105,7 @@ struct machine {
     uint32_t coll_batch;   /* batch[coll_batch + c] is that of coll c */
     bool colls_due;        /* sim_colls_start() has something to do */
     size_t ops_left;
-    size_t deps_left; /* also those from colls, and the ends of colls */
+    size_t batches_left; /* that have not arrived, also those of colls */
 };
 
 /** The courier of a step that has none: a dep takes its own time, whatever else is sent.

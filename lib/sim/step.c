@@ -8,8 +8,8 @@
  *
  * For speed, ends of ops and arrivals have a queue each: most arrivals are soon, and
  * would pass by all the ends in a common heap. And the data of an event lie together: a
- * batch of one dep names its destination itself, and a task holds all that is needed of
- * an op in half a cache line.
+ * batch for which one op waits names it itself, and a task holds all that is needed of an
+ * op in half a cache line.
  */
 #include "private.h"
 
@@ -44,14 +44,37 @@ alone_key(void *self, const struct sim_placed *placed, uint32_t dep)
     return placed->dep_seconds[dep];
 }
 
+/* Puts a batch behind the first one of its chain. */
+static inline void
+chain_batch(struct machine *m, uint32_t first, uint32_t batch)
+{
+    uint64_t *word = &m->chained[first / 64], bit = (uint64_t)1 << first % 64;
+    m->next[batch] = *word & bit ? m->next[first] : NONE;
+    m->next[first] = batch;
+    *word |= bit;
+}
+
+/* The parts of an op often end at one instant, and what they send arrives at one: it
+ * passes through the queue as one. Of an instant that has come the chain may be gone. */
 static inline bool
 alone_send(void *self, uint64_t batch, uint32_t dep, uint32_t exchange, double time,
            struct rec_error *err)
 {
     struct machine *m = self;
+    double arrival = time + m->batch[batch].key;
+    uint64_t bits;
     (void)dep, (void)exchange;
-    return event_queue_push(&m->arrivals,
-                            (struct event_entry){time + m->batch[batch].key, batch}, err);
+    if (!m->chained)
+        return event_queue_push(&m->arrivals, (struct event_entry){arrival, batch}, err);
+    memcpy(&bits, &arrival, sizeof bits);
+    bits = bits * REC_MIX_STEP >> (64 - CHAIN_BITS);
+    if (m->chain[bits].time == arrival && arrival > time) {
+        chain_batch(m, m->chain[bits].first, (uint32_t)batch);
+        return true;
+    }
+    m->chain[bits].time = arrival;
+    m->chain[bits].first = (uint32_t)batch;
+    return event_queue_push(&m->arrivals, (struct event_entry){arrival, batch}, err);
 }
 
 static inline double
@@ -67,8 +90,13 @@ alone_advance(void *self, double time, sim_arrived *arrived, void *context,
 {
     struct machine *m = self;
     (void)err;
-    while (m->arrivals.n && m->arrivals.event[0].time == time)
-        arrived(context, event_queue_pop(&m->arrivals).key);
+    while (m->arrivals.n && m->arrivals.event[0].time == time) {
+        uint32_t batch = (uint32_t)event_queue_pop(&m->arrivals).key;
+        arrived(context, batch);
+        if (m->chained && m->chained[batch / 64] >> batch % 64 & 1)
+            while ((batch = m->next[batch]) != NONE)
+                arrived(context, batch);
+    }
     return true;
 }
 
@@ -136,23 +164,22 @@ sim_machine_ready(struct machine *m, uint32_t op)
 static inline void
 deliver(struct machine *m, uint32_t target)
 {
-    if (!(target & GRAPH_SYNC) && --m->task[target].waiting == 0)
+    if (--m->task[target].waiting == 0)
         sim_machine_ready(m, target);
 }
 
-/* Tells the observer of the deps of a batch, which are those from dep[d] on. */
+/* Tells the observer of the deps of a batch. */
 static void
-observe_batch(const struct machine *m, const struct batch *batch, uint32_t d, double left,
-              double arrived)
+observe_batch(const struct machine *m, uint32_t b, double left, double arrived)
 {
-    for (uint32_t i = 0; i < batch->n; i++)
-        m->observer->send(m->observer->context, m->dep[d + i], left, arrived);
+    for (uint32_t d = m->first_dep[b]; d < m->first_dep[b + 1]; d++)
+        m->observer->send(m->observer->context, m->dep[d], left, arrived);
 }
 
 static inline void
 arrive(struct machine *m, const struct batch *batch)
 {
-    m->deps_left -= batch->n;
+    m->batches_left--;
     if (batch->n == 1)
         deliver(m, batch->first);
     else
@@ -170,43 +197,41 @@ land(void *machine, uint64_t token)
     if (b >= m->coll_batch)
         sim_colls_end(m, b - m->coll_batch);
     else if (m->left)
-        observe_batch(m, &m->batch[b], m->first_dep[b], m->left[b], m->now);
+        observe_batch(m, b, m->left[b], m->now);
     arrive(m, &m->batch[b]);
 }
 
-/* A batch leaves whose deps are those from dep[d] on. */
 static bool
-send_batch(struct machine *m, uint32_t b, uint32_t d, struct rec_error *err)
+send_batch(struct machine *m, uint32_t b, struct rec_error *err)
 {
     const uint32_t *exchange = m->placed->exchange;
+    uint32_t dep;
     m->nsending++;
     if (m->courier == &sim_alone)
         return alone_send(m, b, GRAPH_NONE, GRAPH_NONE, m->now, err);
     if (m->left)
         m->left[b] = m->now;
-    return m->courier->send(m->carrier, m->member | b, m->dep[d],
-                            exchange ? exchange[m->dep[d]] : GRAPH_NONE, m->now, err);
+    dep = m->dep[m->first_dep[b]];
+    return m->courier->send(m->carrier, m->member | b, dep,
+                            exchange ? exchange[dep] : GRAPH_NONE, m->now, err);
 }
 
-/* The deps of an op that has ended leave it. The task that a batch of one dep will touch
- * when it arrives is prefetched now, while the queue is at work. */
+/* The deps of an op that has ended leave it. The task that a batch of one target will
+ * touch when it arrives is prefetched now, while the queue is at work. */
 static bool
 send_off(struct machine *m, uint32_t op, struct rec_error *err)
 {
-    uint32_t next = m->graph->out_start[op];
     for (uint32_t b = m->task[op].batch; b < m->task[op + 1].batch; b++) {
         const struct batch *batch = &m->batch[b];
-        uint32_t first = next;
-        next += batch->n;
         if (batch->key == 0) {
             arrive(m, batch);
             continue;
         }
         if (m->foretold)
-            observe_batch(m, batch, first, m->now, m->now + batch->key);
+            observe_batch(m, b, m->now, m->now + batch->key);
         if (batch->n == 1)
-            __builtin_prefetch(&m->task[batch->first & ~GRAPH_SYNC]);
-        if (!send_batch(m, b, first, err))
+            __builtin_prefetch(&m->task[batch->first]);
+        if (!send_batch(m, b, err))
             return false;
     }
     if (m->colls)

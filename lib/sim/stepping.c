@@ -69,7 +69,7 @@ end(const struct machine *m, struct rec_error *err)
     m->result->seconds = m->now - m->started;
     m->result->events =
         m->graph->nops + m->graph->ndeps + m->graph->nafter + m->graph->ncolls;
-    if (m->ops_left || m->deps_left)
+    if (m->ops_left || m->batches_left)
         return fail_deadlock(m, err);
     return !m->memory || sim_memory_finish(m->memory, m->now, m->result, err);
 }

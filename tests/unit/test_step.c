@@ -442,13 +442,15 @@ critical_path(const struct run *r)
     return longest;
 }
 
-/* A random DAG with sync deps; times are small integers, so that ties abound. */
+/* A random DAG with sync deps; times are small integers, so that ties abound. In
+ * half of them two ops are the parts of one: then batches pass through the queue in
+ * chains, unless somebody observes the step. */
 static void
 make_random(struct run *r)
 {
     uint32_t n = 1 + draw(14), servers = 1 + draw(4), length = 1 + draw(6);
     char text[8000] = "graph g m\n", *at = text + strlen(text);
-    uint32_t density = 1 + draw(4);
+    uint32_t density = 1 + draw(4), split = draw(2) && n > 2 ? n - 2 : n;
 
     memset(r, 0, sizeof *r);
     r->nservers = 4;
@@ -459,7 +461,9 @@ make_random(struct run *r)
         r->placed[i] = r->placed[j]; /* a random permutation */
         r->placed[j] = i;
         r->priority[i] = draw(3) ? (double)draw(3) : (double)NAN;
-        at += sprintf(at, "op g %u forward %u 0\n", i, draw(length));
+        at += sprintf(at, "op g %u forward %u 0", i, draw(length));
+        at += i < split ? sprintf(at, "\n")
+                        : sprintf(at, " of=s part=%u/2\n", i - split + 1);
     }
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = i + 1; j < n; j++)
