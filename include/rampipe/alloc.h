@@ -318,6 +318,12 @@ struct alloc_admission_options {
      * been idle longest are forgotten, and a job that would fit one gets a new layout. 0:
      * SIM_LAYOUTS_MAX_ALLOC. */
     size_t layouts;
+    /* Another admission with the same options and the same store, which has no host
+     * itself and outlives this one; borrowed. What is remembered of placements is shared
+     * with it: a thousand admissions that take turns need no more memory for it than one.
+     * No two of them may be used at once, and layouts are named in the order of all of
+     * them. NULL: none. */
+    struct alloc_admission *host;
 };
 
 /** What alloc_admission_owners() says of a server that is out of service. */
@@ -356,6 +362,13 @@ struct alloc_admission *alloc_admission_new(const struct alloc_admission_options
 bool alloc_admission_advance(struct alloc_admission *admission,
                              const struct graph_job *job,
                              struct rec_error *err) REC_MUST_CHECK;
+/** The question that alloc_admission_arrive() will ask the chooser about this job, for
+ * one who decides without being called. Call it after alloc_admission_advance() with the
+ * same job, as often as you like; only without a queue. The question is valid until the
+ * next call for this admission, or for one that shares its host. NULL: *err. */
+struct alloc_question *alloc_admission_ask(struct alloc_admission *admission,
+                                           const struct graph_job *job,
+                                           struct rec_error *err) REC_MUST_CHECK;
 /** Decides a job that arrives, or puts it into the queue. Call alloc_admission_advance()
  * with the same job before. */
 bool alloc_admission_arrive(struct alloc_admission *admission,

@@ -1,9 +1,9 @@
 /*
  * A schedule of jobs that are all known: which start, on which alternative and on which
- * servers, by simulated annealing (Kirkpatrick, Gelatt and Vecchi, 1983). A move gives one
- * job a place, on servers that are free while it runs or that it takes from others; these
- * may find another place. Which servers are offered is drawn, and on those the job is
- * placed as the allocator would place it.
+ * servers, by simulated annealing (Kirkpatrick, Gelatt and Vecchi, 1983). A move gives
+ * one job a place, on servers that are free while it runs or that it takes from others;
+ * these may find another place. Which servers are offered is drawn, and on those the job
+ * is placed as the allocator would place it.
  *
  * What a job gets in the end was placed while its own servers were the only free ones.
  * This makes the plan one that an admission can follow: the last thing done is to let
@@ -374,8 +374,8 @@ insert(struct alloc_annealing *a, uint32_t index, uint32_t offered, bool *ok,
 
 /* ---- the search ---------------------------------------------------------- */
 
-/* The gain of this move: jobs, and a little for servers * time. Each job counts once, with
- * its first old plan. */
+/* The gain of this move: jobs, and a little for servers * time. Each job counts once,
+ * with its first old plan. */
 static double
 gain(const struct alloc_annealing *a)
 {
