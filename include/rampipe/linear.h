@@ -59,19 +59,19 @@ struct linear_whole {
 };
 
 struct linear_whole_options {
-    /* The columns from this one on are whole numbers. Their values are whole numbers, too,
-     * and those of the other columns are 0; these become whole if the first ones are. */
+    /* The columns from this one on are whole numbers. Their values are whole numbers,
+     * too, and those of the other columns are 0; these become whole if the first are. */
     uint32_t first;
     uint64_t nodes; /* the search ends when the tree has so many; at least 1 */
-    /* Makes a feasible guess[ncolumns] of the optimum of a node, x[ncolumns]; it is used if
-     * it is better than what has been found. May be NULL. */
+    /* Makes a feasible guess[ncolumns] of the optimum of a node, x[ncolumns]; it is used
+     * if it is better than what has been found. May be NULL. */
     void (*guess)(void *context, const double *x, double *guess);
     void *context;
 };
 
 /**
- * The program in whole numbers. The search counts nodes and not time, so it gives the same
- * result on every machine. The value of `found` is that of a solution whose rows were
+ * The program in whole numbers. The search counts nodes and not time, so it gives the
+ * same result in each run. The value of `found` is that of a solution whose rows were
  * checked. `bound` believes the simplex of each node to 1e-3, by which GLPK cuts branches
  * off that cannot hold one more; at the root it is at most what linear_solve() proves.
  * REC_BUG as there.

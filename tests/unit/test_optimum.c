@@ -3,9 +3,9 @@
  * schedules of a few jobs on a few servers. A job may be placed on any subset of the free
  * servers, by the rules of its heuristic:
  *
- *     jobs that a schedule of annealing starts <= optimum <= bound of whole jobs <= linear
+ *     jobs that an annealed schedule starts <= optimum <= bound of whole jobs <= linear
  *
- *     EVERY=1 build/tests/unit/test_optimum    2,000 settings instead of 500, with figures
+ *     EVERY=1 build/tests/unit/test_optimum   2,000 settings instead of 500, with figures
  */
 #include "../../lib/alloc/price.h"
 #include "bound_settings.h"
