@@ -22,8 +22,8 @@ mask="startable":
     source              a file or a list of a command that gives partitioned graphs and jobs; with
                         interarrival=None its jobs are each episode
     shape, heuristic, cluster
-    library             the path of librampipe.so; the default is $RAMPIPE_LIBRARY, that of this tree or
-                        installation, or the linker's
+    library             the path of librampipe.so; the default is $RAMPIPE_LIBRARY, that of this
+                        installation or of the tree whose tools are used, or the linker's
 
 Actions. env.degrees has the degree of each action: [0, 1, 2, 4, ...]. 0 refuses. Unlike in RampipeEnv, the
 actions are numbered without gaps: action a takes the alternative of degree env.degrees[a].
@@ -47,7 +47,6 @@ import rampipe_env
 from rampipe_env import numpy
 
 LIBRARY = ""  # the library's path; `make install` sets it
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Options(ctypes.Structure):
@@ -65,8 +64,9 @@ class Arrays(ctypes.Structure):
 
 def load(path=None):
     """The library, with the types of its functions."""
-    tree = sorted(glob.glob(os.path.join(HERE, "..", "build", "librampipe.so.*")))
-    path = path or os.environ.get("RAMPIPE_LIBRARY") or LIBRARY or (tree[-1] if tree else "librampipe.so.0")
+    beside = os.path.dirname(os.path.dirname(os.path.realpath(rampipe_env.tool("partition"))))  # build, of bin
+    found = sorted(glob.glob(os.path.join(beside, "librampipe.so.*")))
+    path = path or os.environ.get("RAMPIPE_LIBRARY") or LIBRARY or (found[-1] if found else "librampipe.so.0")
     library = ctypes.CDLL(path)
     batch, word = ctypes.c_void_p, ctypes.c_uint32
     for name, result, arguments in (

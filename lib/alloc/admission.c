@@ -30,7 +30,7 @@ struct alloc_admission {
     size_t nwritten;                /* of a host: layouts with a name, with which some
                                      * job started */
     struct alloc_question question; /* about the job that is being decided */
-    bool counted;                   /* its arrival, for the features */
+    bool asked;                     /* about it already: its arrival is counted */
 
     struct event_queue ends; /* of running jobs; key: index in running */
     struct running *running;
@@ -464,9 +464,9 @@ count_arrival(struct alloc_admission *a, const struct graph_job *job,
               struct rec_error *err)
 {
     enter(a);
-    if (a->counted)
+    if (a->asked)
         return true;
-    a->counted = true;
+    a->asked = true;
     return question_arrive(&a->question, job, err);
 }
 
@@ -484,7 +484,7 @@ alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
     const struct alloc_question *q = &a->question;
     const struct alloc_choosing *choosing = a->options.choosing;
     bool started, counted = count_arrival(a, job, err);
-    a->counted = false;
+    a->asked = false;
     if (!counted || (choosing->chooser->arrive &&
                      !choosing->chooser->arrive(choosing->self, job, err)))
         return false;
@@ -529,7 +529,7 @@ alloc_admission_reset(struct alloc_admission *a, struct rec_error *err)
         features_forget(a->question.features);
     a->now = 0;
     a->started = 0;
-    a->counted = false;
+    a->asked = false;
     return true;
 }
 

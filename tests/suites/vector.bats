@@ -20,3 +20,37 @@ vector() { python3 "$ROOT/tests/tools/vector_env.py" "$@"; }
 @test "vector: the jobs of a stream give the records of ramp-alloc" { vector stream; }
 
 @test "vector: what is wrong is said" { vector wrong; }
+
+# Prints the first python3 that has this module.
+python_with() {
+    for python in python3 /usr/bin/python3; do
+        ! $python -c "import $1" 2>/dev/null || { echo $python; return 0; }
+    done
+}
+
+@test "vector: a graph network in ONNX, read back, decides alike in batches, as an agent and by hand" {
+    python=$(python_with numpy)
+    [ -n "$python" ] || skip "numpy is not here"
+    blocked=$($python "$ROOT/tests/tools/graph_policy.py" policy.onnx)
+    onnx2graph --dimension ops=30,rows=6 policy.onnx >network.rec
+    [ "$(grep -c '^op.*type=MatMul.*forward\|^op.*forward.*type=MatMul' network.rec)" = 6 ]
+    tracegen jobs --jobs 60 --seed 1 --interarrival exponential:100 --steps fixed:50 --deadline-fraction uniform:0.1:1 \
+        --sampling remove-and-repeat graphs.rec | partition --policy all --quantum 0.01 |
+        ramp-alloc --agent "$python $ROOT/traces/agents/graph_agent.py policy.onnx graphs.rec" >played.rec
+    [ "$(grep -c '^block' played.rec)" = "$blocked" ]
+}
+
+@test "vector: training a graph network by PPO, and one line without PyTorch" {
+    mkdir -p none && echo 'raise ImportError("none", name="torch")' >none/torch.py
+    PYTHONPATH=none run --separate-stderr python3 "$ROOT/traces/agents/train_graph.py"
+    [ "$status" = 0 ]
+    [ "$output" = "" ]
+    [ "$stderr" = "train_graph.py: skipped: torch is not installed (scripts/bootstrap torch)" ]
+    [ -n "${EVERY-}" ] || skip "it takes seconds: EVERY=1 trains"
+    python=$(python_with torch)
+    [ -n "$python" ] || skip "PyTorch is not here (scripts/bootstrap torch)"
+    $python "$ROOT/traces/agents/train_graph.py" --iterations 4 --jobs 100 --streams 2 >rates
+    cat rates
+    [ -s policy.onnx ]
+    awk -F'\t' '{ rate[$1] = $2 } END { exit !(NR == 3 && rate["trained"] < rate["random"]) }' rates
+}

@@ -86,8 +86,8 @@ test_whole(void **state)
 }
 
 /* x0 + 2 x1 + ... + 2 x9 = 9, most of x1 + ... + x9, each at most 1: 4.5 in parts, 4
- * whole, with x0 = 1. A search of one node ends with the linear bound rounded down; it may not
- * have found a solution. */
+ * whole, with x0 = 1. A search of one node ends with the linear bound rounded down; it
+ * may not have found a solution. */
 static void
 test_limit(void **state)
 {
