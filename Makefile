@@ -324,7 +324,7 @@ PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=tooldir/$(PROGRAM_PREFIX)$(t)) \
     $(BUILD)/rampipe.pc=libdir/pkgconfig/rampipe.pc \
     $(foreach h,$(wildcard include/rampipe/*.h),$(h)=includedir/rampipe/$(notdir $(h))) \
     $(foreach f,$(SAMPLES),$(f)=datadir/rampipe/$(f)) \
-    $(foreach p,rampipe_env rampipe_link,$(BUILD)/$(p).py=datadir/rampipe/scripts/$(p).py) \
+    $(foreach p,rampipe_env rampipe_link rampipe_vector,$(BUILD)/$(p).py=datadir/rampipe/scripts/$(p).py) \
     $(foreach p,rampipe_batch rampipe_cluster rampipe_record rampipe_shared rampipe_spool rampipe_store rampipe_task rampipe_template rampipe_worker,scripts/$(p).py=datadir/rampipe/scripts/$(p).py) \
     scripts/torch2graph=datadir/rampipe/scripts/torch2graph $(COMPLETION)=$(completions)rampipe \
     $(if $(PROGRAM_PREFIX),->$(PROGRAM_PREFIX)rampipe=datadir/bash-completion/completions/rampipe) \
@@ -338,8 +338,9 @@ install: all $(PAGES:%=$(PAGE_DIR)/%) $(BUILD)/man/rampipe.1 $(COMPLETION)
 	    -e 's|@includedir@|$(subst $(prefix)/,$${prefix}/,$(includedir))|' \
 	    -e 's|@version@|$(VERSION)|' -e 's|@libs@|$(LIBS)|' scripts/rampipe.pc.in \
 	    >$(BUILD)/rampipe.pc
-	@for p in rampipe_env rampipe_link; do \
-	    sed 's|^PREFIX = ""|PREFIX = "$(PROGRAM_PREFIX)"|' scripts/$$p.py >$(BUILD)/$$p.py; done
+	@for p in rampipe_env rampipe_link rampipe_vector; do \
+	    sed -e 's|^PREFIX = ""|PREFIX = "$(PROGRAM_PREFIX)"|' -e 's|^LIBRARY = ""|LIBRARY = "$(libdir)/$(SONAME)"|' \
+	        scripts/$$p.py >$(BUILD)/$$p.py; done
 	@sed "s|^prefix='' tools='' share=''|prefix='$(PROGRAM_PREFIX)' tools='$(tooldir)' share='$(datadir)/rampipe'|" \
 	    scripts/rampipe >$(BUILD)/rampipe && chmod +x $(BUILD)/rampipe
 	@$(call place,install)

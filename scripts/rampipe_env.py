@@ -390,6 +390,12 @@ class Jobs:
 # ---- the process of ramp-alloc ------------------------------------------------------------
 
 
+def tool(name):
+    """The path of a tool of the suite."""
+    path = os.environ.get("PATH", os.defpath) + os.pathsep + os.path.join(HERE, "..", "build", "bin")
+    return shutil.which(PREFIX + name, path=path) or PREFIX + name
+
+
 def run(command, **streams):
     """Runs a tool to its end and returns its output. If it fails, PipelineError has its message."""
     try:
@@ -638,11 +644,11 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         self._drawn = {"jobs": jobs, "interarrival": interarrival, "steps": steps,
                        "deadline_fraction": deadline_fraction, "sampling": sampling}
         self._source = source
-        self._partition = [self._tool("partition"), "--policy=all", f"--quantum={quantum}",
+        self._partition = [tool("partition"), "--policy=all", f"--quantum={quantum}",
                            f"--max-degree={max_degree}",
                            f"--cluster={cluster}" if cluster else f"--shape={shape}", *partition_options]
-        self._alloc = [*([self._tool("alloc"), f"--cluster={cluster}"] if cluster else
-                         [self._tool("ramp-alloc"), f"--shape={shape}", f"--heuristic={heuristic}"]), *alloc_options]
+        self._alloc = [*([tool("alloc"), f"--cluster={cluster}"] if cluster else
+                         [tool("ramp-alloc"), f"--shape={shape}", f"--heuristic={heuristic}"]), *alloc_options]
         self._observe, self._max_nodes = observation, max_nodes if observation == "published" else None
         self._startable, self._output = mask == "startable", output
         self._reward, self._reward_options = reward, reward_options or {}
@@ -654,10 +660,6 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         self._weights = {}
         self.action_space = Discrete(max_degree + 1)
         self.observation_space = self._make_space()
-
-    def _tool(self, name):
-        path = os.environ.get("PATH", os.defpath) + os.pathsep + os.path.join(HERE, "..", "build", "bin")
-        return shutil.which(PREFIX + name, path=path) or PREFIX + name
 
     def _make_space(self):
         if self._observe == "features":
@@ -677,7 +679,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
 
     def _count(self, cluster):
         """The servers of a cluster: a bound says how many there are."""
-        bound = run([self._tool("ramp-alloc"), "bound", f"--cluster={cluster}"], input=SMALLEST,
+        bound = run([tool("ramp-alloc"), "bound", f"--cluster={cluster}"], input=SMALLEST,
                     stdout=subprocess.PIPE)
         return int(bound.split(b"servers=")[1].split()[0])
 
@@ -686,7 +688,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         with tempfile.TemporaryFile() as stream:
             stream.write(SMALLEST)
             stream.seek(0)
-            allocator = Allocator([self._tool("ramp-alloc")], stream)
+            allocator = Allocator([tool("ramp-alloc")], stream)
             try:
                 offers, _ = read_ask(allocator.hear())
             finally:
@@ -698,16 +700,16 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
     def _draw(self, seed, drawn):
         """The stream of the unpartitioned graphs and jobs. Graphs of profiles are made only once."""
         if isinstance(self._source, (str, os.PathLike)):
-            return run([self._tool("reccheck"), "--pass", os.fspath(self._source)], stdout=subprocess.PIPE)
+            return run([tool("reccheck"), "--pass", os.fspath(self._source)], stdout=subprocess.PIPE)
         if self._source:
             return run([word.replace("{seed}", str(seed)) for word in self._source],
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         if self._text is None:
-            self._text = run([self._tool("pd2graph"), "--no-job", f"--time-unit={self._unit}", "--",
+            self._text = run([tool("pd2graph"), "--no-job", f"--time-unit={self._unit}", "--",
                               *map(os.fspath, self._networks)], stdout=subprocess.PIPE)
         options = [f"--{name.replace('_', '-')}={value if name == 'jobs' else distribution(value)}"
                    for name, value in drawn.items() if value is not None]
-        return run([self._tool("tracegen"), "jobs", f"--seed={seed}", *options],
+        return run([tool("tracegen"), "jobs", f"--seed={seed}", *options],
                    input=self._text, stdout=subprocess.PIPE)
 
     def _look_at(self, stream, parts):

@@ -330,6 +330,12 @@ struct alloc_admission_options {
      * been idle longest are forgotten, and a job that would fit one gets a new layout. 0:
      * SIM_LAYOUTS_MAX_ALLOC. */
     size_t layouts;
+    /* Another admission with the same options and the same store, which has no host
+     * itself and outlives this one; borrowed. What is remembered of placements is shared
+     * with it: a thousand admissions that take turns need no more memory for it than one.
+     * No two of them may be used at once, and layouts are named in the order of all of
+     * them. NULL: none. */
+    struct alloc_admission *host;
 };
 
 /** What alloc_admission_owners() says of a server that is out of service. */
@@ -379,6 +385,13 @@ struct alloc_admission *alloc_admission_new(const struct alloc_admission_options
 bool alloc_admission_advance(struct alloc_admission *admission,
                              const struct graph_job *job,
                              struct rec_error *err) REC_MUST_CHECK;
+/** The question that alloc_admission_arrive() will ask the chooser about this job, for
+ * one who decides without being called. Call it after alloc_admission_advance() with the
+ * same job, as often as you like; only without a queue. The question is valid until the
+ * next call for this admission, or for one that shares its host. NULL: *err. */
+struct alloc_question *alloc_admission_ask(struct alloc_admission *admission,
+                                           const struct graph_job *job,
+                                           struct rec_error *err) REC_MUST_CHECK;
 /** Decides a job that arrives, or puts it into the queue. Call alloc_admission_advance()
  * with the same job before. */
 bool alloc_admission_arrive(struct alloc_admission *admission,
@@ -429,6 +442,7 @@ struct alloc_relaxation_options {
      * of the same job beats in servers and time. Solving takes time proportional to its
      * square. */
     struct rec_limit limit;
+    uint64_t nodes; /* of branch and bound, see linear_solve_whole(); 0: without it */
 };
 
 struct alloc_relaxed {
@@ -436,6 +450,9 @@ struct alloc_relaxed {
     uint64_t able;    /* of these, jobs with an alternative that counts */
     uint32_t servers; /* in service */
     double accepted;  /* the bound: within 1e-6 of the optimum, rounded to 1e-6 */
+    /* If options.nodes is not 0, the bound of whole jobs: each x of the program is 0 or
+     * 1. found is the most that the search has found; if equal, that is the optimum. */
+    uint64_t whole, found, nodes;
 };
 
 /** `store` is borrowed, `options->down` until this returns. NULL: *err. */
@@ -452,6 +469,40 @@ bool alloc_relaxation_solve(const struct alloc_relaxation *relaxation,
                             struct rec_error *err) REC_MUST_CHECK;
 /** `relaxation` may be NULL. */
 void alloc_relaxation_free(struct alloc_relaxation *relaxation);
+
+/* ---- how many jobs a schedule starts ------------------------------------- */
+
+/**
+ * A schedule of jobs that are all known in advance, found by simulated annealing: it says
+ * which jobs start, on which alternative and on which servers. A job may be placed by the
+ * rules of the heuristic on any of the servers that are free, as if the others were not.
+ * So the most jobs of such schedules lie between what this starts and what
+ * alloc_relaxation proves.
+ */
+struct alloc_annealing;
+
+struct alloc_annealing_options {
+    struct place_options placer;
+    const uint32_t *down; /* servers out of service; borrowed */
+    uint32_t ndown;
+    uint64_t steps; /* moves; at least 1 */
+    uint32_t seed;
+};
+
+/** `store` is borrowed. NULL: *err. */
+struct alloc_annealing *alloc_annealing_new(const struct alloc_annealing_options *options,
+                                            struct graph_store *store,
+                                            struct rec_error *err) REC_MUST_CHECK;
+/** Adds the next job; jobs come in order of arrival. */
+bool alloc_annealing_arrive(struct alloc_annealing *annealing,
+                            const struct graph_job *job,
+                            struct rec_error *err) REC_MUST_CHECK;
+/** Searches a schedule, and then lets the jobs arrive at an admission that follows it:
+ * *started is how many start there. Called once. */
+bool alloc_annealing_run(struct alloc_annealing *annealing, uint64_t *started,
+                         struct rec_error *err) REC_MUST_CHECK;
+/** `annealing` may be NULL. */
+void alloc_annealing_free(struct alloc_annealing *annealing);
 
 REC_END_DECLS
 

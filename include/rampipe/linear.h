@@ -1,6 +1,6 @@
 /*
- * rampipe/linear.h - linear programs, solved by the simplex of GLPK. No other room
- * includes GLPK.
+ * rampipe/linear.h - linear programs, solved by the simplex of GLPK, and the same with
+ * whole numbers, by its branch and bound. No other room includes GLPK.
  *
  *     most of  sum value[j] x[j]   with   0 <= x[j] <= most[j]
  *                                  and    least[i] <= sum factor[i,j] x[j] <= most[i]
@@ -50,6 +50,35 @@ struct linear_program {
  */
 bool linear_solve(const struct linear_program *program, double *optimum,
                   struct rec_error *err) REC_MUST_CHECK;
+
+/** What branch and bound found of a program in whole numbers. */
+struct linear_whole {
+    double bound;   /* no solution in whole numbers has a greater value */
+    double found;   /* the value of the best solution found; -INFINITY: none was */
+    uint64_t nodes; /* of the tree of branches, the root included */
+};
+
+struct linear_whole_options {
+    /* The columns from this one on are whole numbers. Their values are whole numbers,
+     * too, and those of the other columns are 0; these become whole if the first are. */
+    uint32_t first;
+    uint64_t nodes; /* the search ends when the tree has so many; at least 1 */
+    /* Makes a feasible guess[ncolumns] of the optimum of a node, x[ncolumns]; it is used
+     * if it is better than what has been found. May be NULL. */
+    void (*guess)(void *context, const double *x, double *guess);
+    void *context;
+};
+
+/**
+ * The program in whole numbers. The search counts nodes and not time, so it gives the
+ * same result in each run. The value of `found` is that of a solution whose rows were
+ * checked. `bound` believes the simplex of each node to 1e-3, by which GLPK cuts branches
+ * off that cannot hold one more; at the root it is at most what linear_solve() proves.
+ * REC_BUG as there.
+ */
+bool linear_solve_whole(const struct linear_program *program,
+                        const struct linear_whole_options *options,
+                        struct linear_whole *whole, struct rec_error *err) REC_MUST_CHECK;
 
 REC_END_DECLS
 

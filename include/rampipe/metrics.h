@@ -103,8 +103,8 @@ bool metrics_accounts_take(struct metrics_accounts *accounts,
                            size_t *state, struct rec_error *err) REC_MUST_CHECK;
 
 /** Reads a bound record: *jobs jobs arrive, and at most *accepted of them are
- * accepted. An error if *accepted is more than *jobs. Records of other types: true,
- * and both are 0. */
+ * accepted. An error if *accepted is more than *jobs, or if the keys whole and reached
+ * say more than a bound above them. Records of other types: true, and both are 0. */
 bool metrics_bound_read(const struct rec_reader *reader, const struct rec *rec,
                         uint64_t *jobs, double *accepted,
                         struct rec_error *err) REC_MUST_CHECK;

@@ -1366,7 +1366,11 @@ REC_ROW(BOUND, ALONE, "bound",
           "upper bound of the jobs that can start, rounded to 1e-6"),
     REC_KEY("able", COUNT,
           "jobs that may be placed and meet their deadlines if no other job runs")
-    REC_KEY("servers", COUNT, "servers in service"))
+    REC_KEY("servers", COUNT, "servers in service")
+    REC_KEY("whole", COUNT, "upper bound of the jobs that can start, of whole jobs")
+    REC_KEY("gap", COUNT, "by which WHOLE may be too high: WHOLE less what was found")
+    REC_KEY("nodes", COUNT, "of the tree of branch and bound")
+    REC_KEY("reached", COUNT, "jobs that start in a schedule that was found"))
 
 REC_ROW(PROFILE, ALONE, "profile",
     "Latency and throughput of one replica of a model on one kind of hardware, with "

@@ -20,11 +20,17 @@ struct alloc_admission {
     void *context;
     double now;
 
-    struct pricer *pricer;
+    /* The admission whose pricer and features this one uses, itself or another one; and
+     * of that, the one whose cluster and arrivals they have now. */
+    struct alloc_admission *host, *guest;
+    struct arrivals arrivals;       /* while another one is the guest */
+    struct pricer *pricer;          /* the host's */
     uint32_t nfree;                 /* servers */
     uint64_t *owner;                /* per server, see alloc_admission_owners() */
-    size_t nwritten;                /* layouts with a name: some job started with them */
+    size_t nwritten;                /* of a host: layouts with a name, with which some
+                                     * job started */
     struct alloc_question question; /* about the job that is being decided */
+    bool asked;                     /* about it already: its arrival is counted */
 
     struct event_queue ends; /* of running jobs; key: index in running */
     struct running *running;
@@ -38,6 +44,28 @@ struct alloc_admission {
      * 0: no job is stuck. Before the next end it would fail again, so it is not tried. */
     uint64_t stuck;
 };
+
+/* Makes the pricer and the features those of this admission. */
+static void
+enter(struct alloc_admission *a)
+{
+    struct alloc_admission *guest = a->host->guest;
+    struct features *features = a->question.features;
+    const struct place_vacancy *vacancy;
+    if (guest == a)
+        return;
+    vacancy = pricer_vacancy(a->pricer);
+    for (uint32_t i = 0; i < net_servers(a->options.placer.net); i++)
+        if (a->owner[i] && place_is_free(vacancy, i))
+            pricer_take(a->pricer, i);
+        else if (!a->owner[i] && !place_is_free(vacancy, i))
+            pricer_give_back(a->pricer, i);
+    if (features && guest)
+        guest->arrivals = features->arrivals;
+    if (features)
+        features->arrivals = a->arrivals;
+    a->host->guest = a;
+}
 
 static void
 take_server(struct alloc_admission *a, uint32_t server, uint64_t owner)
@@ -71,11 +99,17 @@ alloc_admission_new(const struct alloc_admission_options *options,
     a->context = context;
     a->nfree = net_servers(options->placer.net);
     a->question = (struct alloc_question){.store = store};
+    a->host = options->host ? options->host : a;
     a->pricer = a->question.pricer =
-        pricer_new(&a->options.placer, store,
-                   options->layouts ? options->layouts : SIM_LAYOUTS_MAX_ALLOC, err);
-    if (options->choosing->chooser->observes &&
-        !(a->question.features = features_new(options->placer.net, err))) {
+        options->host
+            ? options->host->pricer
+            : pricer_new(&a->options.placer, store,
+                         options->layouts ? options->layouts : SIM_LAYOUTS_MAX_ALLOC,
+                         err);
+    if (options->host)
+        a->question.features = options->host->question.features;
+    else if (options->choosing->chooser->observes &&
+             !(a->question.features = features_new(options->placer.net, err))) {
         alloc_admission_free(a);
         return NULL;
     }
@@ -92,8 +126,11 @@ alloc_admission_new(const struct alloc_admission_options *options,
             continue;
         a->owner[server] = ALLOC_DOWN;
         a->nfree--;
-        pricer_set_down(a->pricer, server);
+        if (!options->host)
+            pricer_set_down(a->pricer, server);
     }
+    if (!options->host)
+        a->guest = a;
     return a;
 }
 
@@ -102,10 +139,18 @@ alloc_admission_free(struct alloc_admission *a)
 {
     if (!a)
         return;
-    pricer_free(a->pricer);
+    if (a->host == a)
+        pricer_free(a->pricer);
+    else
+        a->question.features = NULL; /* the host's */
+    if (a->host->guest == a)
+        a->host->guest = NULL;
     question_free(&a->question);
-    for (size_t i = 0; i < a->nrunning; i++)
+    for (size_t i = 0; i < a->nrunning; i++) {
+        if (a->host != a && a->running[i].layout)
+            sim_layout_release(a->running[i].layout);
         free(a->running[i].servers);
+    }
     event_queue_free(&a->ends);
     waiters_free(&a->waiters);
     free(a->owner);
@@ -182,7 +227,7 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct tried
                                       .finish = t->alternative.finish};
 
     if (decision.new_layout) {
-        snprintf(id, sizeof id, "L%zu", ++a->nwritten);
+        snprintf(id, sizeof id, "L%zu", ++a->host->nwritten);
         if (!graph_layout_name(&layout->where, rec_str(id), err))
             return false;
     }
@@ -270,6 +315,20 @@ has_choice(const struct alloc_admission *a)
     return q->may_wait && a->options.queue > 0 && a->ends.n > 0;
 }
 
+/* The question about a job; what was known of the last one is void. NULL: *err. */
+static struct alloc_question *
+ask(struct alloc_admission *a, const struct graph_job *job, struct rec_error *err)
+{
+    struct alloc_question *q = &a->question;
+    q->admission = a;
+    q->running = a->running;
+    q->nrunning = a->nrunning;
+    q->nwaiting = a->waiters.n;
+    return pricer_forget(a->pricer, err) && question_ask(q, job, a->now, a->nfree, err)
+               ? q
+               : NULL;
+}
+
 /*
  * Asks the chooser about a job, and starts it on the alternative that is chosen. If the
  * job is refused although it could have started or waited, the cause of its block is
@@ -281,15 +340,10 @@ try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
         struct rec_error *err)
 {
     const struct alloc_choosing *choosing = a->options.choosing;
-    struct alloc_question *q = &a->question;
+    struct alloc_question *q = ask(a, job, err);
     uint32_t choice;
 
-    q->admission = a;
-    q->running = a->running;
-    q->nrunning = a->nrunning;
-    q->nwaiting = a->waiters.n;
-    if (!pricer_forget(a->pricer, err) || !question_ask(q, job, a->now, a->nfree, err) ||
-        !choosing->chooser->decide(choosing->self, q, &choice, err))
+    if (!q || !choosing->chooser->decide(choosing->self, q, &choice, err))
         return false;
     *started = choice < q->n || choice == ALLOC_ACTED;
     if (choice == ALLOC_REFUSED) {
@@ -440,7 +494,27 @@ alloc_admission_advance(struct alloc_admission *a, const struct graph_job *job,
             "jobs must come in order of arrival: job '%.*s' arrives at %.17g, "
             "before %.17g",
             (int)job->id.len, job->id.ptr, job->arrival, a->now);
+    enter(a);
     return advance(a, job->arrival, err);
+}
+
+/* Counts a job once, whether it is asked about before it arrives or not. */
+static bool
+count_arrival(struct alloc_admission *a, const struct graph_job *job,
+              struct rec_error *err)
+{
+    enter(a);
+    if (a->asked)
+        return true;
+    a->asked = true;
+    return question_arrive(&a->question, job, err);
+}
+
+struct alloc_question *
+alloc_admission_ask(struct alloc_admission *a, const struct graph_job *job,
+                    struct rec_error *err)
+{
+    return count_arrival(a, job, err) ? ask(a, job, err) : NULL;
 }
 
 bool
@@ -449,10 +523,10 @@ alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
 {
     const struct alloc_question *q = &a->question;
     const struct alloc_choosing *choosing = a->options.choosing;
-    bool started;
-    if (!question_arrive(&a->question, job, err) ||
-        (choosing->chooser->arrive &&
-         !choosing->chooser->arrive(choosing->self, job, err)))
+    bool started, counted = count_arrival(a, job, err);
+    a->asked = false;
+    if (!counted || (choosing->chooser->arrive &&
+                     !choosing->chooser->arrive(choosing->self, job, err)))
         return false;
     /* A new job does not overtake waiting ones, unless the order puts it before them: it
      * joins the queue, and the queue is tried. */
@@ -479,12 +553,14 @@ alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
 bool
 alloc_admission_end(struct alloc_admission *a, struct rec_error *err)
 {
+    enter(a);
     return advance(a, INFINITY, err);
 }
 
 bool
 alloc_admission_reset(struct alloc_admission *a, struct rec_error *err)
 {
+    enter(a);
     while (a->ends.n)
         if (!end_job(a, (uint32_t)event_queue_pop(&a->ends).key, err))
             return false;
@@ -494,12 +570,14 @@ alloc_admission_reset(struct alloc_admission *a, struct rec_error *err)
         features_forget(a->question.features);
     a->now = 0;
     a->started = 0;
+    a->asked = false;
     return true;
 }
 
 void
 alloc_admission_regime(struct alloc_admission *a, double value[ALLOC_REGIME])
 {
+    enter(a);
     features_regime(a->question.features, value);
 }
 

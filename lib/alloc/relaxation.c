@@ -1,7 +1,8 @@
 /*
  * An upper bound of how many jobs could start: the linear program of alloc.h. Which
  * alternative each job takes is an integer program; its relaxation, in which a job may
- * start in parts, is solved by the simplex of GLPK (lib/linear).
+ * start in parts, is solved by the simplex of GLPK, and the integer program itself by its
+ * branch and bound (lib/linear).
  */
 #include "question.h"
 
@@ -215,6 +216,91 @@ fill_program(const struct alloc_relaxation *r, struct linear_row *row,
         row, column, entry, instants + r->able, instants + r->nchoices, n};
 }
 
+/* ---- whole jobs ---------------------------------------------------------- */
+
+struct guesser {
+    const struct alloc_relaxation *r;
+    const double *x; /* per choice: of the optimum of a node */
+    uint32_t *order; /* choices */
+    uint32_t *used;  /* servers per instant */
+    bool *starts;    /* per job */
+};
+
+/* The largest share first; of equal ones that with the least servers * time. */
+static int
+by_share(const void *a, const void *b, void *context)
+{
+    const struct guesser *g = context;
+    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+    const struct choice *x = &g->r->choice[i], *y = &g->r->choice[j];
+    const double *instant = g->r->instant;
+    double p, q;
+    if (g->x[i] != g->x[j])
+        return g->x[i] > g->x[j] ? -1 : 1;
+    p = x->servers * (x->finish - instant[x->arrival]);
+    q = y->servers * (y->finish - instant[y->arrival]);
+    return p != q ? (p < q ? -1 : 1) : (i > j) - (i < j);
+}
+
+/* Starts whole jobs in the order of their shares, as long as there are servers. */
+static void
+guess(void *context, const double *x, double *value)
+{
+    struct guesser *g = context;
+    const struct alloc_relaxation *r = g->r;
+    g->x = x + r->ninstants;
+    memset(g->used, 0, r->ninstants * sizeof *g->used);
+    memset(g->starts, 0, r->able * sizeof *g->starts);
+    memset(value, 0, (r->ninstants + r->nchoices) * sizeof *value);
+    qsort_r(g->order, r->nchoices, sizeof *g->order, by_share, g);
+    for (size_t i = 0; i < r->nchoices; i++) {
+        const struct choice *choice = &r->choice[g->order[i]];
+        uint32_t end = end_of(r, choice);
+        bool fits = !g->starts[choice->job];
+        for (uint32_t t = choice->arrival; fits && t < end; t++)
+            fits = g->used[t] + choice->servers <= r->servers;
+        if (!fits)
+            continue;
+        g->starts[choice->job] = true;
+        value[r->ninstants + g->order[i]] = 1;
+        for (uint32_t t = choice->arrival; t < end; t++)
+            g->used[t] += choice->servers;
+    }
+    for (size_t t = 0; t < r->ninstants; t++)
+        value[t] = r->servers - g->used[t];
+}
+
+static bool
+solve_whole(const struct alloc_relaxation *r, const struct linear_program *program,
+            struct alloc_relaxed *relaxed, struct rec_error *err)
+{
+    struct guesser g = {.r = r};
+    struct linear_whole_options options = {.first = (uint32_t)r->ninstants,
+                                           .nodes = r->options.nodes,
+                                           .guess = guess,
+                                           .context = &g};
+    struct linear_whole whole;
+    bool ok;
+    g.order = calloc(r->nchoices, sizeof *g.order);
+    g.used = calloc(r->ninstants, sizeof *g.used);
+    g.starts = calloc(r->able, sizeof *g.starts);
+    ok = g.order && g.used && g.starts;
+    if (!ok)
+        rec_fail_memory(err);
+    for (uint32_t i = 0; ok && i < r->nchoices; i++)
+        g.order[i] = i;
+    ok = ok && linear_solve_whole(program, &options, &whole, err);
+    if (ok) {
+        relaxed->whole = (uint64_t)whole.bound;
+        relaxed->found = (uint64_t)fmax(whole.found, 0);
+        relaxed->nodes = whole.nodes;
+    }
+    free(g.order);
+    free(g.used);
+    free(g.starts);
+    return ok;
+}
+
 bool
 alloc_relaxation_solve(const struct alloc_relaxation *r, struct alloc_relaxed *relaxed,
                        struct rec_error *err)
@@ -226,12 +312,14 @@ alloc_relaxation_solve(const struct alloc_relaxation *r, struct alloc_relaxed *r
     struct linear_program program;
     bool ok = row && column && entry;
 
-    *relaxed = (struct alloc_relaxed){r->jobs, r->able, r->servers, 0};
+    *relaxed =
+        (struct alloc_relaxed){.jobs = r->jobs, .able = r->able, .servers = r->servers};
     if (!ok)
         rec_fail_memory(err);
     else if (r->nchoices) {
         fill_program(r, row, column, entry, &program);
-        ok = linear_solve(&program, &relaxed->accepted, err);
+        ok = linear_solve(&program, &relaxed->accepted, err) &&
+             (r->options.nodes == 0 || solve_whole(r, &program, relaxed, err));
         relaxed->accepted = round(relaxed->accepted * 1e6) / 1e6;
     }
     free(row);

@@ -1,20 +1,14 @@
 /*
  * Episodes: the pipeline tracegen jobs | ramp-alloc in memory. Jobs are drawn, arrive,
- * and start or are blocked; only the blocked ones are counted. The draws come from the
- * same numbered streams of the seed as in tracegen, so an episode can be made again as a
- * file.
+ * and start or are blocked; only the blocked ones are counted.
  */
-#include "rampipe/learn.h"
+#include "draws.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct learn_course {
     struct learn_course_options options;
     struct alloc_admission *admission;
-    uint32_t *order; /* templates; order[0..left) have not come in this round */
-    size_t left;
     uint64_t blocked; /* jobs of this episode */
 };
 
@@ -33,7 +27,7 @@ learn_course_new(const struct learn_course_options *options, struct graph_store 
                  struct rec_error *err)
 {
     struct learn_course *c = calloc(1, sizeof *c);
-    if (!c || !(c->order = calloc(options->ntemplates, sizeof *c->order)))
+    if (!c)
         rec_fail_memory(err);
     else {
         c->options = *options;
@@ -51,79 +45,21 @@ learn_course_free(struct learn_course *c)
     if (!c)
         return;
     alloc_admission_free(c->admission);
-    free(c->order);
     free(c);
 }
 
-/* The generators of an episode. */
-struct draws {
-    struct rng_arrivals *arrivals;
-    struct rng_dist *steps, *fraction;
-    struct rng *choice;
-};
-
 static bool
-open_draws(struct draws *d, const struct learn_course *c,
-           const struct learn_setting *setting, uint32_t seed, struct rec_error *err)
+run(struct learn_course *c, struct learn_draws *draws, struct rec_error *err)
 {
-    struct rng_arrivals_options arrivals = {
-        .spacing = setting->interarrival, .rate = 1, .seed = seed};
-    return (d->arrivals = rng_arrivals_new(&arrivals, err)) &&
-           (d->steps = rng_dist_new(c->options.steps, seed, 2, err)) &&
-           (!setting->fraction ||
-            (d->fraction = rng_dist_new(setting->fraction, seed, 3, err))) &&
-           (d->choice = rng_new(seed, 4, err));
-}
-
-static void
-close_draws(struct draws *d)
-{
-    rng_arrivals_free(d->arrivals);
-    rng_dist_free(d->steps);
-    rng_dist_free(d->fraction);
-    rng_free(d->choice);
-}
-
-/* Draws a template: without replacement until all have come, then a new round begins. */
-static const struct learn_template *
-choose(struct learn_course *c, struct draws *d)
-{
-    uint32_t i, chosen;
-    if (c->left == 0) {
-        c->left = c->options.ntemplates;
-        for (i = 0; i < c->options.ntemplates; i++)
-            c->order[i] = i;
-    }
-    i = rng_below(d->choice, (uint32_t)c->left);
-    chosen = c->order[i];
-    c->order[i] = c->order[--c->left];
-    return &c->options.templates[chosen];
-}
-
-static bool
-run(struct learn_course *c, struct draws *d, struct rec_error *err)
-{
-    char name[24];
     for (uint64_t i = 0; i < c->options.jobs; i++) {
-        const struct learn_template *template = choose(c, d);
-        struct graph_job job = {.graphs = template->graphs, .deadline = INFINITY};
-        int status = rng_arrivals_next(d->arrivals, &job.arrival, err);
+        struct graph_job job;
+        uint32_t index;
+        bool drawn = learn_draws_next(draws, &job, &index, err);
         if (c->options.stop && c->options.stop()) {
             *err = (struct rec_error){.code = REC_OK};
             return false;
         }
-        sprintf(name, "j%llu", (unsigned long long)i);
-        job.id = rec_str(name);
-        if (status < 0)
-            return false;
-        if (status == 0)
-            return rec_fail(err, REC_DATA,
-                            "a job would arrive later than a number can hold");
-        job.steps = fmax(1, round(rng_dist_draw(d->steps)));
-        if (d->fraction)
-            job.deadline =
-                rng_dist_draw(d->fraction) * (template->sequential * job.steps);
-        if (!alloc_admission_advance(c->admission, &job, err) ||
+        if (!drawn || !alloc_admission_advance(c->admission, &job, err) ||
             !alloc_admission_arrive(c->admission, &job, err))
             return false;
     }
@@ -134,13 +70,13 @@ bool
 learn_course_run(struct learn_course *c, const struct learn_setting *setting,
                  uint32_t seed, double *blocking, struct rec_error *err)
 {
-    struct draws draws = {NULL, NULL, NULL, NULL};
-    bool ok = alloc_admission_reset(c->admission, err) &&
-              open_draws(&draws, c, setting, seed, err);
+    struct learn_draws *draws =
+        learn_draws_new(c->options.templates, c->options.ntemplates, setting,
+                        c->options.steps, seed, err);
+    bool ok;
     c->blocked = 0;
-    c->left = 0;
-    ok = ok && run(c, &draws, err);
-    close_draws(&draws);
+    ok = draws && alloc_admission_reset(c->admission, err) && run(c, draws, err);
+    learn_draws_free(draws);
     *blocking = c->options.jobs ? (double)c->blocked / (double)c->options.jobs : 0;
     return ok;
 }

@@ -1,7 +1,8 @@
 /*
  * Linear programs through GLPK's simplex. What the simplex computes is rounded, so its
  * optimum is not used as it is: bound() turns its dual prices into a value that is proven
- * to be an upper bound, whatever the prices are.
+ * to be an upper bound, whatever the prices are. Whole numbers are found by GLPK's branch
+ * and bound, which begins at that optimum.
  */
 #include "rampipe/linear.h"
 
@@ -20,6 +21,12 @@ struct solver {
     int *row, *column; /* of the entries; arrays and indexes begin at 1, as in GLPK */
     double *factor;
     int status; /* 0: solved; else GLPK's error, or minus the status of its solution */
+    /* Only for whole numbers: */
+    const struct linear_whole_options *options; /* NULL: without */
+    struct linear_whole *whole;
+    bool branches; /* the root is not whole: a guess has been asked for */
+    double best;   /* bound of the branches that are open when the search is stopped */
+    double *x, *y; /* per column: of a node; a guess, or the solution found */
 };
 
 static void
@@ -72,6 +79,66 @@ fill_start(const struct linear_program *p, glp_prob *lp)
         }
 }
 
+/* ---- whole numbers ------------------------------------------------------- */
+
+/* Gives GLPK a guess of its user, from the optimum of the node at hand. */
+static void
+offer_guess(struct solver *s, glp_tree *tree)
+{
+    glp_prob *lp = glp_ios_get_prob(tree);
+    for (size_t j = 0; j < s->program->ncolumns; j++)
+        s->x[j] = glp_get_col_prim(lp, (int)j + 1);
+    s->options->guess(s->options->context, s->x, s->y + 1);
+    glp_ios_heur_sol(tree, s->y);
+}
+
+/* Called by GLPK in each node. */
+static void
+watch(glp_tree *tree, void *context)
+{
+    struct solver *s = context;
+    int nodes, best;
+    if (glp_ios_reason(tree) == GLP_IHEUR) {
+        s->branches = true;
+        if (s->options->guess)
+            offer_guess(s, tree);
+    }
+    glp_ios_tree_size(tree, NULL, NULL, &nodes);
+    s->whole->nodes = (uint64_t)nodes;
+    if (s->whole->nodes < s->options->nodes || !s->branches ||
+        glp_ios_reason(tree) != GLP_ISELECT)
+        return;
+    if ((best = glp_ios_best_node(tree)) != 0) {
+        s->best = glp_ios_node_bound(tree, best);
+        glp_ios_terminate(tree);
+    }
+}
+
+/* Branches from the optimum of the simplex. s->y becomes the best solution; without one
+ * its first number is NAN. */
+static void
+branch(struct solver *s, glp_prob *lp)
+{
+    size_t n = s->program->ncolumns;
+    glp_iocp options;
+    for (size_t j = s->options->first; j < n; j++)
+        glp_set_col_kind(lp, (int)j + 1, GLP_IV);
+    glp_init_iocp(&options);
+    options.br_tech = GLP_BR_DTH;
+    options.bt_tech = GLP_BT_BLB;
+    options.mir_cuts = options.gmi_cuts = GLP_ON;
+    options.cb_func = watch;
+    options.cb_info = s;
+    s->best = -INFINITY;
+    s->status = glp_intopt(lp, &options);
+    if (s->status == GLP_ESTOP)
+        s->status = 0;
+    s->y[0] = NAN;
+    if (glp_mip_status(lp) == GLP_OPT || glp_mip_status(lp) == GLP_FEAS)
+        for (size_t j = 0; j < n; j++)
+            s->y[j] = glp_mip_col_val(lp, (int)j + 1);
+}
+
 static void
 solve(struct solver *s)
 {
@@ -91,6 +158,8 @@ solve(struct solver *s)
     s->value = glp_get_obj_val(lp);
     for (size_t i = 0; i < p->nrows; i++)
         s->price[i] = glp_get_row_dual(lp, (int)i + 1);
+    if (s->options && s->status == 0)
+        branch(s, lp);
 }
 
 /* Solves in a GLPK environment of its own, which frees everything at once even after the
@@ -163,24 +232,84 @@ solve_and_check(struct solver *s, double *left, double *optimum, struct rec_erro
         p->nrows, p->ncolumns, s->status, s->value, *optimum);
 }
 
+/* Solves with or without whole numbers: s has what is asked for. */
+static bool
+start(struct solver *s, double *optimum, struct rec_error *err)
+{
+    const struct linear_program *p = s->program;
+    size_t n = p->nentries + 1;
+    double *left = calloc(p->ncolumns + 1, sizeof *left);
+    bool ok;
+
+    s->price = calloc(p->nrows + 1, sizeof *s->price);
+    s->row = calloc(n, sizeof *s->row);
+    s->column = calloc(n, sizeof *s->column);
+    s->factor = calloc(n, sizeof *s->factor);
+    ok = left && s->price && s->row && s->column && s->factor;
+    ok = ok ? solve_and_check(s, left, optimum, err) : rec_fail_memory(err);
+    free(left);
+    free(s->price);
+    free(s->row);
+    free(s->column);
+    free(s->factor);
+    return ok;
+}
+
 bool
 linear_solve(const struct linear_program *program, double *optimum, struct rec_error *err)
 {
-    size_t n = program->nentries + 1;
     struct solver s = {.program = program};
-    double *left = calloc(program->ncolumns + 1, sizeof *left);
+    return start(&s, optimum, err);
+}
+
+/* The value of s->y in whole numbers; -INFINITY if there is none, or if it breaks a row.
+ * `sum` has room for a number per row. */
+static double
+value_of(struct solver *s, double *sum)
+{
+    const struct linear_program *p = s->program;
+    double value = 0;
+    if (isnan(s->y[0]))
+        return -INFINITY;
+    for (size_t j = 0; j < p->ncolumns; j++) {
+        s->y[j] = round(s->y[j]);
+        if (s->y[j] < 0 || s->y[j] > p->column[j].most)
+            return -INFINITY;
+        value += p->column[j].value * s->y[j];
+    }
+    for (size_t k = 0; k < p->nentries; k++)
+        sum[p->entry[k].row] += p->entry[k].factor * s->y[p->entry[k].column];
+    for (size_t i = 0; i < p->nrows; i++)
+        if (sum[i] < p->row[i].least || sum[i] > p->row[i].most)
+            return -INFINITY;
+    return value;
+}
+
+bool
+linear_solve_whole(const struct linear_program *program,
+                   const struct linear_whole_options *options, struct linear_whole *whole,
+                   struct rec_error *err)
+{
+    struct solver s = {.program = program, .options = options, .whole = whole};
+    double *sum = calloc(program->nrows + 1, sizeof *sum), optimum;
     bool ok;
 
-    s.price = calloc(program->nrows + 1, sizeof *s.price);
-    s.row = calloc(n, sizeof *s.row);
-    s.column = calloc(n, sizeof *s.column);
-    s.factor = calloc(n, sizeof *s.factor);
-    ok = left && s.price && s.row && s.column && s.factor;
-    ok = ok ? solve_and_check(&s, left, optimum, err) : rec_fail_memory(err);
-    free(left);
-    free(s.price);
-    free(s.row);
-    free(s.column);
-    free(s.factor);
+    s.x = calloc(program->ncolumns + 1, sizeof *s.x);
+    s.y = calloc(program->ncolumns + 1, sizeof *s.y);
+    *whole = (struct linear_whole){.nodes = 1};
+    ok = sum && s.x && s.y ? start(&s, &optimum, err) : rec_fail_memory(err);
+    if (ok) {
+        whole->found = value_of(&s, sum); /* whole, as the optimum: bounds round down */
+        whole->bound = fmin(floor(optimum), fmax(whole->found, floor(s.best + 1e-3)));
+        if (isinf(whole->bound))
+            ok =
+                rec_fail(err, REC_BUG,
+                         "a program in whole numbers of %zu rows and %zu columns was not "
+                         "solved",
+                         program->nrows, program->ncolumns);
+    }
+    free(sum);
+    free(s.x);
+    free(s.y);
     return ok;
 }

@@ -13,12 +13,21 @@
     X(ABLE, "jobs able to start alone", "", "able")                                      \
     X(ACCEPTED, "accepted jobs at most", "", NULL)                                       \
     X(BLOCKING, "blocking rate at least", "%", NULL)                                     \
-    X(SERVERS, "servers", "", "servers")
+    X(SERVERS, "servers", "", "servers")                                                 \
+    X(WHOLE, "accepted whole jobs at most", "", NULL)                                    \
+    X(WHOLE_BLOCKING, "blocking rate of whole jobs at least", "%", NULL)                 \
+    X(GAP, "gap of whole jobs", "", "gap")                                               \
+    X(REACHED, "jobs that a schedule starts", "", NULL)                                  \
+    X(REACHED_BLOCKING, "blocking rate of a schedule", "%", NULL)
 
 #define QUANTITY(name, text, unit, key) name,
 #define QUANTITY_ROW(name, text, unit, key) {text, unit, key},
 
 enum { QUANTITIES(QUANTITY) };
+/* the quantities from WHOLE on are optional */
+enum { OPTIONAL = REACHED_BLOCKING - WHOLE + 1 };
+enum { KEY_WHOLE, KEY_REACHED };
+static const char *const keys[] = {"whole", "reached"};
 enum { AT_END };
 enum { RUNS, NSUMS, ONE = NSUMS };
 
@@ -31,6 +40,8 @@ static const struct metrics_show shown[] = {
     {"jobs", "jobs", "mean"},
     {"accepted at most", "accepted jobs at most", "mean"},
     {"blocking at least", "blocking rate at least", "mean"},
+    {"whole at least", "blocking rate of whole jobs at least", "mean"},
+    {"of a schedule", "blocking rate of a schedule", "mean"},
 };
 
 /* clang-format on */
@@ -39,14 +50,24 @@ bool
 metrics_bound_read(const struct rec_reader *reader, const struct rec *rec, uint64_t *jobs,
                    double *accepted, struct rec_error *err)
 {
+    double whole, reached = 0;
     *jobs = 0;
     *accepted = 0;
     if (rec->type != REC_BOUND)
         return true;
-    return rec_get_count(reader, rec, 1, jobs, err) &&
-           rec_get_number(reader, rec, 2, accepted, err) &&
-           (*accepted <= (double)*jobs ||
-            rec_reader_fail(reader, err, "more jobs are accepted than arrive"));
+    if (!rec_get_count(reader, rec, 1, jobs, err) ||
+        !rec_get_number(reader, rec, 2, accepted, err))
+        return false;
+    whole = *accepted;
+    if (!rec_key_number(reader, rec, "whole", &whole, err) ||
+        !rec_key_number(reader, rec, "reached", &reached, err))
+        return false;
+    if (*accepted > (double)*jobs)
+        return rec_reader_fail(reader, err, "more jobs are accepted than arrive");
+    return (whole <= *accepted && reached <= whole) ||
+           rec_reader_fail(reader, err,
+                           "a schedule starts more jobs than a bound allows: right is "
+                           "reached <= whole <= ACCEPTED");
 }
 
 static bool
@@ -55,14 +76,19 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
 {
     uint64_t jobs;
     double accepted;
-    (void)kept, (void)key;
+    (void)kept;
     if (!metrics_bound_read(reader, rec, &jobs, &accepted, err))
         return false;
     one->at[AT_END] = (struct metrics_span){0, 0};
     one->quantity[JOBS] = (double)jobs;
     one->quantity[ACCEPTED] = accepted;
-    if (jobs > 0)
+    one->quantity[WHOLE] = key[KEY_WHOLE];
+    one->quantity[REACHED] = key[KEY_REACHED];
+    if (jobs > 0) {
         one->quantity[BLOCKING] = 1 - accepted / (double)jobs;
+        one->quantity[WHOLE_BLOCKING] = 1 - key[KEY_WHOLE] / (double)jobs;
+        one->quantity[REACHED_BLOCKING] = 1 - key[KEY_REACHED] / (double)jobs;
+    }
     return true;
 }
 
@@ -89,12 +115,12 @@ const struct metrics_family metrics_bounds = {"bounds",
                                               REC_OTHER,    /* no record leads */
                                               REC_OTHER,    /* nor one of a prediction */
                                               METRICS_NONE, /* other records */
-                                              METRICS_NONE, /* keys of a case */
+                                              METRICS_LIST(keys),
                                               METRICS_LIST(sums),
                                               METRICS_LIST(quantities),
                                               METRICS_LIST(figures),
                                               0,
-                                              0,
+                                              OPTIONAL,
                                               METRICS_NONE, /* labels */
                                               METRICS_NONE,
                                               METRICS_LIST(shown),

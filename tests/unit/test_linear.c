@@ -45,6 +45,73 @@ test_fraction(void **state)
     assert_near(optimum, 1.5, 1e-9);
 }
 
+/* Guesses the whole parts of x, which is feasible if all rows only say "at most". */
+static void
+round_down(void *context, const double *x, double *guess)
+{
+    for (uint32_t j = 0; j < *(const uint32_t *)context; j++)
+        guess[j] = floor(x[j] + 1e-9);
+}
+
+/* The same three in whole numbers: one. And a knapsack: 9 x + 10 y + 11 z <= 20 of at
+ * most one each, most of 5 x + 6 y + 7 z. In parts it is z and 9/10 of y, 12.4; whole, x
+ * and z, 12, which is what 12.4 rounded down allows: with y and z 21 are too many. */
+static void
+test_whole(void **state)
+{
+    struct linear_row rows[3], weight[] = {{-INFINITY, 20, LINEAR_OWN}};
+    struct linear_column columns[3], things[] = {{5, 1}, {6, 1}, {7, 1}};
+    struct linear_entry entries[6], weights[] = {{0, 0, 9}, {0, 1, 10}, {0, 2, 11}};
+    uint32_t n = 3;
+    struct linear_whole_options options = {0, 100, round_down, &n};
+    struct linear_whole whole;
+    struct rec_error err;
+    double optimum;
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        rows[i] = (struct linear_row){-INFINITY, 1, LINEAR_OWN};
+        columns[i] = (struct linear_column){1, 1};
+        entries[2 * i] = (struct linear_entry){i, i, 1};
+        entries[2 * i + 1] = (struct linear_entry){i, (i + 1) % 3, 1};
+    }
+    assert_true(
+        linear_solve_whole(PROGRAM(rows, columns, entries), &options, &whole, &err));
+    assert_true(whole.bound == 1 && whole.found == 1 && whole.nodes >= 1);
+    assert_true(linear_solve(PROGRAM(weight, things, weights), &optimum, &err));
+    assert_near(optimum, 12.4, 1e-9);
+    options.guess = NULL;
+    assert_true(
+        linear_solve_whole(PROGRAM(weight, things, weights), &options, &whole, &err));
+    assert_true(whole.bound == 12 && whole.found == 12);
+}
+
+/* x0 + 2 x1 + ... + 2 x9 = 9, most of x1 + ... + x9, each at most 1: 4.5 in parts, 4
+ * whole, with x0 = 1. A search of one node ends with the linear bound rounded down; it
+ * may not have found a solution. */
+static void
+test_limit(void **state)
+{
+    struct linear_row rows[] = {{9, 9, 0}};
+    struct linear_column columns[10] = {{0, 9}};
+    struct linear_entry entries[10] = {{0, 0, 1}};
+    struct linear_whole_options options = {1, 1, NULL, NULL};
+    struct linear_whole whole;
+    struct rec_error err;
+    (void)state;
+    for (uint32_t j = 1; j < 10; j++) {
+        columns[j] = (struct linear_column){1, 1};
+        entries[j] = (struct linear_entry){0, j, 2};
+    }
+    assert_true(
+        linear_solve_whole(PROGRAM(rows, columns, entries), &options, &whole, &err));
+    assert_true(whole.bound == 4 && whole.nodes == 1);
+    assert_true(whole.found == 4 || whole.found < 0);
+    options.nodes = 1000;
+    assert_true(
+        linear_solve_whole(PROGRAM(rows, columns, entries), &options, &whole, &err));
+    assert_true(whole.bound == 4 && whole.found == 4);
+}
+
 /* Equations and rows with a least: x - y = 1, 2 <= x + y <= 3, most of -x: x = 1.5, from
  * a start with x in the first row. Prices below 0 are of the least of a row. */
 static void
@@ -84,10 +151,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_rows),
-        cmocka_unit_test(test_fraction),
-        cmocka_unit_test(test_start),
-        cmocka_unit_test(test_unsolved),
+        cmocka_unit_test(test_two_rows), cmocka_unit_test(test_fraction),
+        cmocka_unit_test(test_whole),    cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_start),    cmocka_unit_test(test_unsolved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

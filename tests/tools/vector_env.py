@@ -1,0 +1,141 @@
+"""rampipe_vector against rampipe_env, which asks ramp-alloc: the same choices give the same features, rewards and
+records. usage: vector_env.py TEST. WITHOUT=numpy hides that module."""
+import array
+import math
+import os
+import sys
+
+if os.environ.get("WITHOUT"):
+    sys.modules[os.environ["WITHOUT"]] = None
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "scripts"))
+from rampipe_env import PipelineError, RampipeEnv  # noqa: E402
+from rampipe_vector import RampipeVector  # noqa: E402
+
+DRAWN = {"interarrival": "exponential:300", "deadline_fraction": "uniform:0.2:2"}
+JOBS = 60
+
+
+def choose(t, valid):
+    """A choice that depends on the job's number and on what can start, and refuses now and then."""
+    return valid[(7 * t + t // 5) % len(valid)]
+
+
+def decisions(path):
+    """The alloc and block records of a file; and without the names of layouts."""
+    with open(path) as file:
+        lines = [line.rstrip("\n").split("\t") for line in file]
+    lines = [fields for fields in lines if fields[0] in ("alloc", "block")]
+    return lines, [fields[:3] + fields[4:] if fields[0] == "alloc" else fields for fields in lines]
+
+
+def single(seed, options):
+    """An episode by ramp-alloc: per job the observation, the mask, and the reward; and its records."""
+    env = RampipeEnv(jobs=JOBS, observation="features", mask="startable", output="single.rec", **DRAWN, **options)
+    observation, info = env.reset(seed=seed)
+    seen, ended, t = [], False, 0
+    while not ended:
+        valid = [a for a, can in enumerate(info["action_mask"]) if can]
+        rows = {a: list(observation[a]) for a in valid if a}
+        observation, reward, ended, _, info = env.step(choose(t, valid))
+        done = info["decision"]
+        seen.append((rows, reward, done["completion_time"]))
+        t += 1
+    env.close()
+    return seen, decisions("single.rec")
+
+
+def rounded(numbers):
+    """As 32-bit numbers."""
+    return list(array.array("f", numbers))
+
+
+def same(copies, seed, options):
+    env = RampipeVector(copies, jobs=JOBS, **DRAWN, **options)
+    features, mask = env.reset(seed=seed)
+    for i in range(copies):
+        env.record(i, f"copy{i}.rec")
+    seen = [[] for _ in range(copies)]
+    for t in range(JOBS):
+        valid = [[a for a in range(len(env.degrees)) if mask[i][a]] for i in range(copies)]
+        rows = [{env.degrees[a]: list(features[i][a]) for a in valid[i] if a} for i in range(copies)]
+        for i in range(copies):
+            for a in range(len(env.degrees)):
+                assert mask[i][a] or not any(features[i][a]), "features of what cannot start"
+        actions = [choose(t, v) for v in valid]
+        features, mask, rewards, ended = env.step(actions)
+        assert [bool(e) for e in ended] == [t + 1 == JOBS] * copies
+        for i in range(copies):
+            seen[i].append((rows[i], rewards[i], env.completion[i]))
+    first = [[list(features[i][a]) for a in range(len(env.degrees))] for i in range(copies)]
+    for i in range(copies):
+        env.record(i, None)
+    kinds = set()
+    for i in range(copies):
+        episode, (records, bare) = single(seed + i, options)
+        for t, ((rows, reward, completion), (rows1, reward1, completion1)) in enumerate(zip(seen[i], episode)):
+            assert rows.keys() == rows1.keys(), f"job {t} of copy {i}: {rows.keys()} can start, not {rows1.keys()}"
+            for degree in rows:
+                assert rounded(rows[degree]) == rounded(rows1[degree]), f"features of job {t}, degree {degree}"
+            assert reward == reward1 and math.isclose(completion, completion1, rel_tol=1e-12), f"job {t} of copy {i}"
+        written, without = decisions(f"copy{i}.rec")
+        assert len(written) == JOBS and without == bare, f"copy {i} decides otherwise than ramp-alloc"
+        assert copies > 1 or written == records, "names of layouts differ"
+        kinds |= {fields[0] if fields[0] == "alloc" else fields[3] for fields in written}
+    env.reset(seed=seed + copies)  # what followed of itself is what begins here
+    assert first == [[list(env.features[i][a]) for a in range(len(env.degrees))] for i in range(copies)]
+    env.close()
+    return kinds
+
+
+def equal():
+    kinds = same(1, 5, {}) | same(3, 1, {}) | same(2, 9, {"heuristic": "compact", "shape": "2x2x2"})
+    same(1, 2, {"cluster": "island:12,300e9,1e-6,80e9"})
+    assert {"alloc", "policy", "no_servers"} <= kinds, kinds  # no trivial streams
+
+
+def stream():
+    """The jobs of a stream, by the first that can start: ramp-alloc's default."""
+    env = RampipeVector(2, source="offered.rec", interarrival=None, shape="2x2x1")
+    _, mask = env.reset()
+    env.record(1, "copy1.rec")
+    for t in range(100):
+        actions = [next((a for a in range(1, len(env.degrees)) if mask[i][a]), 0) for i in range(2)]
+        _, mask, rewards, ended = env.step(actions)
+        assert rewards[0] == rewards[1]
+    assert list(ended) == [1, 1] and len(env.templates) == 2
+    env.record(1, None)
+    assert decisions("copy1.rec")[1] == decisions("first.rec")[1]
+
+
+def raises(kind, text, call, *args, **keywords):
+    try:
+        call(*args, **keywords)
+    except kind as error:
+        assert text in str(error), f"no '{text}' in '{error}'"
+        return
+    raise AssertionError(f"no {kind.__name__} about '{text}'")
+
+
+def wrong():
+    raises(PipelineError, "one copy at least", RampipeVector, 0)
+    raises(PipelineError, "No such file", RampipeVector, 1, source="none.rec")
+    raises(PipelineError, "island needs 4 fields", RampipeVector, 1, source="offered.rec", cluster="island:0")
+    with open("graphs.rec", "w") as file:
+        file.write("graph\tg\tg\nop\tg\t1\tforward\t1\t1\n")
+    raises(PipelineError, "has no job records", RampipeVector, 1, source="graphs.rec")
+    raises(PipelineError, "exponential", RampipeVector(1, interarrival="often:3").reset)
+    raises(PipelineError, "need steps", RampipeVector, 1, steps=None, source="offered.rec")
+    env = RampipeVector(2, jobs=2)
+    raises(RuntimeError, "call reset() first", env.step, [0, 0])
+    env.reset()
+    raises(ValueError, "2 copies, and 3 actions", env.step, [0, 0, 0])
+    raises(PipelineError, "an action is 0 to 6, got 7 for copy 1", env.step, [0, 7])
+    raises(PipelineError, "an action is 0 to 6, got -1 for copy 0", env.step, [-1, 0])
+    raises(PipelineError, "there is no copy 2 of 2", env.record, 2, "x.rec")
+    env.step([1, 1])
+    env.close()
+    env.close()
+    raises(RuntimeError, "is closed", env.step, [0, 0])
+
+
+globals()[sys.argv[1]]()
