@@ -81,7 +81,7 @@ struct parallel_mix {
     const uint32_t *layers;   /* of each virtual stage, borrowed; NULL: equally many, the
                                  first ones have one more */
     unsigned frozen;          /* of enum parallel_part: weights that are not trained */
-    uint32_t lora;    /* rank of adapters; 0: none. With them all weights are frozen,
+    uint32_t lora;     /* rank of adapters; 0: none. With them all weights are frozen,
                         unless `frozen` says which */
     unsigned adapters; /* of enum parallel_adapt */
     unsigned overlap;  /* of enum parallel_overlap */
@@ -90,7 +90,7 @@ struct parallel_mix {
     bool deal_heads; /* context parallelism deals heads by all-to-alls; else keys and
                         values go round */
     bool blocks;     /* of 8 bits: each 32 elements have a scale (MXFP8) */
-    bool fp16; /* its 16-bit numbers are fp16: the optimizer has 32-bit gradients */
+    bool fp16;       /* its 16-bit numbers are fp16: the optimizer has 32-bit gradients */
     bool attention_fp8;
     bool gather_fp8; /* shards of weights are gathered in 8 bits */
     bool graph;      /* CUDA graphs: the host issues no single kernels */
@@ -184,7 +184,7 @@ struct parallel_stack {
 struct parallel_machine {
     double peak[3]; /* FLOP/s by enum parallel_precision */
     double processors;
-    double launch; /* seconds until the first block of a kernel works */
+    double launch;    /* seconds until the first block of a kernel works */
     double bandwidth; /* of memory, bytes/s */
     double memory;    /* bytes */
     uint32_t node;    /* devices of an island */

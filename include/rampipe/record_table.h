@@ -380,7 +380,8 @@ REC_ROW(STACK, ALONE, "stack",
     REC_KEY("copies", COUNT,
           "1: each rank of a tensor group sends a whole message to the next stage")
     REC_KEY("between", AMOUNT,
-          "seconds between steps in which the device waits for the host; without it 0.007")
+          "seconds between steps in which the device waits for the host; without it "
+          "0.007")
     REC_KEY("gradient", COUNT,
           "bytes of an element of gradients where replicas exchange them; without it 4")
     REC_KEY("held", COUNT,
@@ -542,7 +543,8 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("kept", AMOUNT,
           "likewise: seconds of the mix that is best for the unchanged machine; without "
           "it that mix does not fit")
-    REC_KEY("measured", AMOUNT, "seconds that were measured, in traces/measured-steps.rec")
+    REC_KEY("measured", AMOUNT,
+          "seconds that were measured, in traces/measured-steps.rec")
     REC_KEY("source", TEXT, "where they are from"))
 
 REC_ROW(NEAR, ALONE, "near",

@@ -105,9 +105,8 @@ closed_layers_make(const struct closed *c, const struct parallel_mix *mix,
         layers->forward[k] = parallel_parts_sum(&passes.forward);
         layers->backward[k] = parallel_parts_sum(&passes.backward);
         if (!layers->stored)
-            layers->kept[k] =
-                parallel_stage_kept(&alone, model, stage) -
-                (k <= c->kinds ? parallel_sent_kept(&alone, model) : 0);
+            layers->kept[k] = parallel_stage_kept(&alone, model, stage) -
+                              (k <= c->kinds ? parallel_sent_kept(&alone, model) : 0);
     }
     for (uint32_t i = 0; !layers->stored && i < c->signatures; i++)
         layers->working[i] = NAN;
@@ -139,9 +138,9 @@ closed_params(struct closed *c, const struct parallel_mix *mix)
         struct closed_params *p = &c->params[k];
         *p = (struct closed_params){.tensors = 0};
         p->tensors = parallel_trained(k < c->kinds    ? &model->kind[k]
-                                   : k == c->kinds ? &model->embedding
-                                                   : &model->head,
-                                   mix, model, &p->dense, &p->experts);
+                                      : k == c->kinds ? &model->embedding
+                                                      : &model->head,
+                                      mix, model, &p->dense, &p->experts);
     }
 }
 
@@ -217,8 +216,7 @@ memory_of(struct closed *c, const struct parallel_mix *mix, struct closed_layers
     if (isnan(*fixed)) {
         struct parallel_memory memory;
         parallel_memory_of(mix, c->model, r, c->machine->stack, &memory);
-        *fixed = memory.weights + memory.gradients + memory.optimizer +
-                 memory.overhead;
+        *fixed = memory.weights + memory.gradients + memory.optimizer + memory.overhead;
     }
     if (isnan(c->activations[r]))
         c->activations[r] = closed_kept(c, mix, r);

@@ -62,8 +62,8 @@ product_of(const struct at *at, const struct parallel_op *op)
 }
 
 /*
- * Bytes that casting an element of a product's input moves. Before Blackwell the units for
- * 8 bits read their inputs along one dimension only, and scales of blocks hold for one
+ * Bytes that casting an element of a product's input moves. Before Blackwell the units
+ * for 8 bits read their inputs along one dimension only, and scales of blocks hold for one
  * dimension: then the product for the gradient of the weights, which multiplies along the
  * other one, needs a copy of its own. In 4 bits that copy is turned by a Hadamard matrix,
  * from what is read again.
@@ -115,12 +115,10 @@ adapted(const struct parallel_mix *mix, const struct parallel_op *op)
     static const struct {
         const char *name;
         unsigned on;
-    } places[] = {{"QKV", PARALLEL_ADAPT_QKV},
-                  {"Q up", PARALLEL_ADAPT_QKV},
-                  {"KV up", PARALLEL_ADAPT_QKV},
-                  {"projection", PARALLEL_ADAPT_PROJECTION},
-                  {"MLP up", PARALLEL_ADAPT_MLP},
-                  {"MLP down", PARALLEL_ADAPT_MLP}};
+    } places[] = {
+        {"QKV", PARALLEL_ADAPT_QKV},    {"Q up", PARALLEL_ADAPT_QKV},
+        {"KV up", PARALLEL_ADAPT_QKV},  {"projection", PARALLEL_ADAPT_PROJECTION},
+        {"MLP up", PARALLEL_ADAPT_MLP}, {"MLP down", PARALLEL_ADAPT_MLP}};
     for (size_t i = 0; mix->lora > 0 && i < sizeof places / sizeof *places; i++)
         if (strcmp(op->name, places[i].name) == 0)
             return mix->adapters & places[i].on;
@@ -128,9 +126,9 @@ adapted(const struct parallel_mix *mix, const struct parallel_op *op)
 }
 
 /*
- * An adapter of rank r multiplies an input of k elements by k x r and r x n: so little that
- * its bytes decide (Hu et al., "LoRA", 2021, with dropout). Elements moved forward: dropout
- * reads and writes k and writes a mask of a byte, the first product reads k; the second
+ * An adapter of rank r multiplies an input of k elements by k x r and r x n: so little
+ * that its bytes decide (Hu et al., "LoRA", 2021, with dropout). Elements moved forward:
+ * dropout reads and writes k and writes a mask of a byte, the first product reads k; the second
  * writes n, the sum reads two and writes one of n. Backward: both products read the
  * gradient of n; the gradient of the first weights reads k; that of the input is written,
  * masked (read, written, the mask) and added (read twice, written).

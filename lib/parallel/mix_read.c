@@ -179,9 +179,8 @@ parallel_mix_read(struct parallel_key *f, const struct parallel_tables *tables,
         .micro = parallel_key_needed(f, "mbs"),
         .frozen = frozen(f),
         .lora = parallel_key_count(f, "lora_rank", 0),
-        .adapters =
-            parallel_key_words(f, "lora_on", adapters,
-                               PARALLEL_ADAPT_QKV | PARALLEL_ADAPT_PROJECTION),
+        .adapters = parallel_key_words(f, "lora_on", adapters,
+                                       PARALLEL_ADAPT_QKV | PARALLEL_ADAPT_PROJECTION),
         .overlap = overlap(f),
         .order = (enum parallel_order)parallel_key_word(f, "rank_order", orders),
         .precision = precision < 2   ? PARALLEL_BF16

@@ -203,7 +203,8 @@ double parallel_layer_time(const struct parallel_model *model,
 /* Bytes that casting an element of the weights moves, once in a step. */
 double parallel_weight_cast(const struct parallel_mix *mix,
                             const struct parallel_machine *machine);
-/* As parallel_layer_time(), of what is computed again of a layer before its backward pass, by the mix. */
+/* As parallel_layer_time(), of what is computed again of a layer before its backward
+ * pass, by the mix. */
 double parallel_again_time(const struct parallel_model *model,
                            const struct parallel_mix *mix,
                            const struct parallel_machine *machine,

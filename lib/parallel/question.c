@@ -120,13 +120,14 @@ precision_name(const struct parallel_mix *mix)
     return mix->blocks ? "mxfp8" : names[mix->precision];
 }
 
-/* Chips of one kind: what a stack reaches on one, it is taken to reach on the other, whose
- * memory and links are its own. */
+/* Chips of one kind: what a stack reaches on one, it is taken to reach on the other,
+ * whose memory and links are its own. */
 static bool
 same_chip(const struct device *a, const struct device *b)
 {
-    return a->processors == b->processors && a->peak[DEVICE_BF16] == b->peak[DEVICE_BF16] &&
-           a->fp8 == b->fp8 && a->fp4 == b->fp4;
+    return a->processors == b->processors &&
+           a->peak[DEVICE_BF16] == b->peak[DEVICE_BF16] && a->fp8 == b->fp8 &&
+           a->fp4 == b->fp4;
 }
 
 /* A stack of another device that has the same chip. */
@@ -155,7 +156,7 @@ in_precision(const struct parallel_stack *s, const char *precision)
 }
 
 /* The stack that is named; else the last one of the family; else the first one of the
- * device and the precision, or of the chip. MXFP8 takes one of FP8 if there is no other. */
+ * device and the precision, or of the chip. MXFP8 takes one of FP8 if it has none. */
 static const struct parallel_stack *
 find_stack(const struct parallel_key *f, const struct parallel_tables *tables,
            struct parallel_question *q)
@@ -220,9 +221,8 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
              name.ptr);
     device = device_find(tables->devices, q->device);
     fabric = find_fabric(tables->collectives, q->device);
-    *m = (struct parallel_machine){.node = parallel_key_degree(f, "node"),
-                                   .latency = latency,
-                                     .launch = launch};
+    *m = (struct parallel_machine){
+        .node = parallel_key_degree(f, "node"), .latency = latency, .launch = launch};
     if (!rec_find_key(f->rec, "node", &name))
         m->node = 8;
     if (!f->ok)

@@ -80,7 +80,8 @@ deal_heads(const struct question *q)
 {
     const struct input_transformer *t = &q->model->t;
     double kv = t->kv_rank > 0 ? t->heads : t->kv_heads;
-    double head = ELEMENT * parallel_tokens(q->model, q->mix) * t->head_width / q->mix->tp;
+    double head =
+        ELEMENT * parallel_tokens(q->model, q->mix) * t->head_width / q->mix->tp;
     return parallel_exchange(q->mix, q->machine, PARALLEL_CONTEXT, "all-to-all",
                              head * (t->heads + 2 * kv)) +
            parallel_exchange(q->mix, q->machine, PARALLEL_CONTEXT, "all-to-all",
@@ -332,10 +333,11 @@ hold(const struct question *q, uint32_t r, double *dense, double *experts)
         struct parallel_chunk chunk = parallel_chunk_of(
             mix, q->model, parallel_stage(mix->schedule, mix->pp, r, i));
         for (uint32_t j = 0; j < chunk.layers; j++)
-            tensors += parallel_trained(&q->model->kind[q->model->of[chunk.first + j]], mix,
-                                     q->model, dense, experts);
+            tensors += parallel_trained(&q->model->kind[q->model->of[chunk.first + j]],
+                                        mix, q->model, dense, experts);
         if (chunk.embedding)
-            tensors += parallel_trained(&q->model->embedding, mix, q->model, dense, experts);
+            tensors +=
+                parallel_trained(&q->model->embedding, mix, q->model, dense, experts);
         if (chunk.head)
             tensors += parallel_trained(&q->model->head, mix, q->model, dense, experts);
     }
@@ -353,14 +355,13 @@ parallel_once_alone(const struct parallel_model *model, const struct parallel_mi
     double spread = fmin(shards, replicas * mix->tp / ((double)mix->ep * mix->etp));
     *once = (struct parallel_once){0};
     held = mix->zero >= 1 ? dense / shards + experts / spread : dense + experts;
-    once->optimizer = machine->stack->between +
-                      fmax(parallel_move(machine, held * (ADAM_MOVED + CLIP)),
-                           tensors * machine->stack->host);
+    once->optimizer =
+        machine->stack->between + fmax(parallel_move(machine, held * (ADAM_MOVED + CLIP)),
+                                       tensors * machine->stack->host);
     /* gradients are cleared, and weights are cast for all microbatches of the step */
     if (mix->zero < 3)
-        once->optimizer +=
-            parallel_move(machine, (dense + experts) *
-                                       (CLEAR + parallel_weight_cast(mix, machine)));
+        once->optimizer += parallel_move(
+            machine, (dense + experts) * (CLEAR + parallel_weight_cast(mix, machine)));
     if (mix->zero < 3)
         once->gradients = exchange_both(&q, PARALLEL_SHARDS,
                                         mix->zero >= 1 ? "reduce-scatter" : "all-reduce",

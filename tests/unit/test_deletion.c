@@ -131,6 +131,15 @@ static const struct {
                          "answer\ta\tg\n"
                          "answer\tb\t-\tcause=no_servers\n"
                          "#end\n"},
+    {"acts", HEADER "cluster\tramp\t2\t2\t1\t4e9\t100\n"
+                    "graph\tg\tm\n"
+                    "op\tg\t1\ttask\t1\t0\n"
+                    "job\ta\tg\t0\t1\tinf\n"
+                    "ask\ta\t0\tmodel=m\tarrival=0\tsteps=1\tfree=4\n"
+                    "split\ta\t1\t2\n"
+                    "answer\ta\tg\n"
+                    "start\ta\tg\t0\t1\t0-0-0\tstep=1\n"
+                    "#end\n"},
     {"bounds", HEADER "bound\t8\t7.5\table=8\tservers=4\n"
                       "bound\t3\t3\n"
                       "#end\n"},
@@ -446,7 +455,7 @@ static const struct {
     {"training", "rdsf"}, {"schedule", "rdsf"},  {"pass", "rdsf"},
     {"spent", "rdsf"},    {"near", "rdsf"},      {"held", "rdsf"},
     {"rate", "rdsf"},     {"law", "rdsf"},       {"timed", "rdsf"},
-    {"kernel", "rdsf"},
+    {"kernel", "rdsf"},   {"start", "f"},     {"split", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */

@@ -400,7 +400,7 @@ test_hybrid(void **state)
     mix.zero = 3; /* only the sum between the groups is left behind backward */
     assert_true(parallel_step(&model, &mix, &machine, &hybrid, &err));
     assert_near(hybrid.once.gradients / (2 * params / 8 / 1e3), 1, 1e-4);
-    assert_near(hybrid.memory.weights / (2 * params / 8), 1, 1e-12);
+    assert_true(hybrid.memory.weights == 0); /* Adam's copy in 32 bits is all there is */
     parallel_model_free(&model);
 }
 
