@@ -11,6 +11,7 @@ import sys
 PEAK, MEMORY, PROCESSORS = 312e12, 2.039e12, 108
 ISLAND, ADAPTER = 0.78 * 300e9, 25e9  # section 6.1: 229 to 235 of 300 GB/s
 LATENCY = 2e-5  # a message between nodes
+LAUNCH, BETWEEN = 1.5e-6, 7e-3  # sections 4.3 and 8: a kernel starts; the host between two steps
 
 
 def table(path):
@@ -42,14 +43,14 @@ class Step:
                       2 * a * b * (k + 140) / (PEAK * self.share * e)
                       for a, b, e in ((256, 128, 1), (128, 256, 1), (128, 128, 0.86), (64, 128, 0.7)))
         odd = max(2.1 if size % 8 else 1.4 if size % 64 else 1 for size in (m, k, n))
-        return max(odd * seconds, self.move(times * (2 * (m * k + k * n) + out * m * n)))
+        return max(odd * seconds + LAUNCH, self.move(times * (2 * (m * k + k * n) + out * m * n)))
 
     def both(self, m, k, n):
         """Forward, and backward: the gradients of the input and, added in 32 bits, of the weight."""
         return self.product(m, k, n), self.product(m, n, k) + self.product(k, m, n, out=8)
 
     def move(self, size):
-        return size / (MEMORY * self.memory)
+        return size / (MEMORY * self.memory) + LAUNCH
 
     # section 6.1: measured all-reduces of a node, straight lines in logarithms
     def reduce(self):
@@ -84,7 +85,7 @@ class Step:
         f, b = self.layer()
         t, h, rows, p, v = self.tp, self.hidden, self.tokens, self.pp, self.vp
         words = 128 * math.ceil(self.vocab / (128 * t))
-        head = sum(self.both(rows, h, words)) + self.move(16 * rows * self.vocab / t) + self.reduce()
+        head = sum(self.both(rows, h, words)) + self.move(36 * rows * self.vocab / t) + self.reduce()
         first = self.reduce() + self.move(9 * rows * h)
         m = self.gbs // (self.dp * self.mbs)
         layers = math.ceil(self.layers / p)
@@ -96,7 +97,8 @@ class Step:
         step = m * (work + ends) + (p - 1) * work / v
         return step + self.once(layers)
 
-    # sections 1.5, 2.4: gradients of 4 bytes in rings through all adapters of a replica's ranks in a node
+    # sections 1.5, 2.4: gradients of 4 bytes in rings through all adapters of a replica's ranks in a node; they are
+    # cleared
     def once(self, layers):
         h, t = self.hidden, self.tp
         params = layers * (12 * h * h / t + 7 * h / t + 6 * h) + self.vocab * h / t
@@ -108,7 +110,7 @@ class Step:
         if "dp" in self.overlap:  # beside the last backward
             last = layers * self.layer()[1]
             exchange -= (1 - self.exposed) * min(exchange, last)
-        return exchange + self.move(34 * params)
+        return exchange + self.move(34 * params) + self.move(4 * params) + BETWEEN
 
 
 def main(golden, stacks, rows, families):
