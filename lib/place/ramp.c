@@ -170,4 +170,4 @@ const struct place_kind place_ramp_first_fit = {HEURISTIC, .name = "first-fit",
 const struct place_kind place_ramp_block = {
     HEURISTIC, .name = "block", .argument = "CxRxS", .place = block, .alike = true};
 const struct place_kind place_ramp_compact = {HEURISTIC, .name = "compact",
-                                              .place = compact};
+                                              .place = compact, .whole = true};
