@@ -77,19 +77,24 @@ extern const struct alloc_policy alloc_policies[];
  * decision. */
 struct alloc_alternative {
     uint32_t graph;    /* its index in the store */
+    uint32_t way;      /* in which it is placed: 0, or 1 + an index of options.more */
     const char *cause; /* why it cannot start; NULL: it can */
+    /* An alternative before it has the same graph on the same servers, and so is as good:
+     * one that compares all may leave it out. */
+    bool repeats;
     /* If it was placed: it can start, or its cause is "deadline". */
     uint32_t nservers;
-    const uint32_t *servers; /* per slot */
-    double step;             /* time of a training step, seconds */
-    double finish;           /* when it would complete, seconds */
+    const uint64_t *taken; /* its servers: bit s % 64 of taken[s / 64] */
+    double step;           /* time of a training step, seconds */
+    double finish;         /* when it would complete, seconds */
 };
 
 /** The job that is to be decided, and its alternatives. A chooser asks for them one by
  * one, because trying one takes time. */
 struct alloc_question;
 
-/** How many alternatives there are, at least 1. */
+/** How many alternatives there are, at least 1: each graph of the job in each way of
+ * placing, one graph after the other. */
 uint32_t alloc_question_count(const struct alloc_question *question);
 /** How many servers are free. */
 uint32_t alloc_question_free_servers(const struct alloc_question *question);
@@ -309,6 +314,13 @@ enum alloc_order { ALLOC_FIFO, ALLOC_SHORTEST };
 
 struct alloc_admission_options {
     struct place_options placer;
+    /* More ways of placing, on the same network: each makes an alternative of each graph
+     * of a job. Borrowed. */
+    const struct place_options *more;
+    uint32_t nmore;
+    /* Decisions are only counted: they come without layout, servers and cost, and the
+     * causes of blocks without details; this is faster. */
+    bool counted;
     const struct alloc_choosing *choosing; /* borrowed */
     size_t queue;                          /* how many jobs may wait */
     enum alloc_order order;
@@ -331,12 +343,13 @@ struct alloc_decision {
     uint32_t failed;           /* no_block, no_memory: the unit that was not placed */
     double left;               /* no_memory: as in struct place_placement */
     const struct graph *graph; /* of the alternative taken, or of the last one tried */
-    /* If the job starts: */
+    /* If the job starts, unless options.counted: */
     struct sim_layout *layout;
     bool new_layout;             /* no job has used this layout before */
     const uint32_t *servers;     /* per slot */
     const struct sim_cost *cost; /* of a training step */
-    double finish;               /* seconds */
+    /* In any case, if it starts: */
+    double finish; /* seconds */
 };
 
 struct alloc_admission;

@@ -21,6 +21,8 @@ struct alloc_admission {
     double now;
 
     struct pricer *pricer;
+    size_t nwords;                  /* of a set of servers */
+    uint64_t state;                 /* XOR of the marks of the running jobs */
     uint32_t nfree;                 /* servers */
     uint64_t *owner;                /* per server, see alloc_admission_owners() */
     size_t nwritten;                /* layouts with a name: some job started with them */
@@ -39,20 +41,28 @@ struct alloc_admission {
     uint64_t stuck;
 };
 
+/* Gives servers to a job, counted from 1, or with owner 0 back. */
 static void
-take_server(struct alloc_admission *a, uint32_t server, uint64_t owner)
+hand_over(struct alloc_admission *a, const uint64_t *taken, uint64_t owner)
 {
-    a->owner[server] = owner;
-    a->nfree--;
-    pricer_take(a->pricer, server);
+    for (size_t w = 0; w < a->nwords; w++)
+        for (uint64_t left = taken[w]; left; left &= left - 1) {
+            uint32_t server = (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(left);
+            a->owner[server] = owner;
+            if (owner)
+                pricer_take(a->pricer, server);
+            else
+                pricer_give_back(a->pricer, server);
+        }
 }
 
-static void
-give_back(struct alloc_admission *a, uint32_t server)
+/* The same for the same servers and the same end, whatever else is free. */
+static uint64_t
+mark_of(uint64_t servers, double finish)
 {
-    a->owner[server] = 0;
-    a->nfree++;
-    pricer_give_back(a->pricer, server);
+    uint64_t bits;
+    memcpy(&bits, &finish, sizeof bits);
+    return rec_mix(servers ^ rec_mix(bits));
 }
 
 struct alloc_admission *
@@ -70,15 +80,22 @@ alloc_admission_new(const struct alloc_admission_options *options,
     a->decide = decide;
     a->context = context;
     a->nfree = net_servers(options->placer.net);
-    a->question = (struct alloc_question){.store = store};
+    a->question = (struct alloc_question){.store = store, .counted = options->counted};
     a->pricer = a->question.pricer =
         pricer_new(&a->options.placer, store,
                    options->layouts ? options->layouts : SIM_LAYOUTS_MAX_ALLOC, err);
+    for (uint32_t i = 0; a->pricer && i < options->nmore; i++)
+        if (!pricer_add_way(a->pricer, &options->more[i], err)) {
+            alloc_admission_free(a);
+            return NULL;
+        }
     if (options->choosing->chooser->observes &&
         !(a->question.features = features_new(options->placer.net, err))) {
         alloc_admission_free(a);
         return NULL;
     }
+    if (a->pricer)
+        (void)pricer_taken(a->pricer, &a->nwords);
     a->owner = a->pricer ? calloc(a->nfree, sizeof *a->owner) : NULL;
     if (!a->owner) {
         if (a->pricer)
@@ -105,7 +122,7 @@ alloc_admission_free(struct alloc_admission *a)
     pricer_free(a->pricer);
     question_free(&a->question);
     for (size_t i = 0; i < a->nrunning; i++)
-        free(a->running[i].servers);
+        free(a->running[i].taken);
     event_queue_free(&a->ends);
     waiters_free(&a->waiters);
     free(a->owner);
@@ -125,9 +142,10 @@ alloc_admission_owners(const struct alloc_admission *a)
 /* Lets a job run on servers until `finish`. `layout` is NULL if the job runs in another
  * admission, too, of which this one is a copy: the layout is held there. */
 static bool
-occupy(struct alloc_admission *a, struct sim_layout *layout, const uint32_t *servers,
-       uint32_t n, double finish, struct running **running, struct rec_error *err)
+occupy(struct alloc_admission *a, struct sim_layout *layout, const uint64_t *taken,
+       uint32_t n, double finish, struct rec_error *err)
 {
+    uint64_t before = pricer_hash(a->pricer);
     struct running *r;
     uint32_t index;
     if (a->nvacant)
@@ -136,18 +154,26 @@ occupy(struct alloc_admission *a, struct sim_layout *layout, const uint32_t *ser
         if (!rec_grow(&a->running, &a->running_room, a->nrunning + 1, sizeof *a->running,
                       err))
             return false;
-        index = (uint32_t)a->nrunning++;
+        index = (uint32_t)a->nrunning;
+        a->running[index].taken = malloc(a->nwords * sizeof *taken);
+        if (!a->running[index].taken)
+            return rec_fail_memory(err);
+        a->nrunning++;
     }
-    r = *running = &a->running[index];
-    *r = (struct running){.layout = layout, .nservers = n, .finish = finish};
-    if (!(r->servers = malloc((n + 1) * sizeof *r->servers)))
-        return rec_fail_memory(err);
-    memcpy(r->servers, servers, n * sizeof *r->servers);
+    r = &a->running[index];
+    *r = (struct running){.layout = layout,
+                          .taken = r->taken,
+                          .runs = true,
+                          .nservers = n,
+                          .finish = finish};
+    memcpy(r->taken, taken, a->nwords * sizeof *taken);
     if (layout)
         sim_layout_hold(layout);
     a->started++;
-    for (uint32_t i = 0; i < n; i++)
-        take_server(a, r->servers[i], a->started);
+    a->nfree -= n;
+    hand_over(a, taken, a->started);
+    r->mark = mark_of(before ^ pricer_hash(a->pricer), finish);
+    a->state ^= r->mark;
     return event_queue_push(&a->ends, (struct event_entry){finish, index}, err);
 }
 
@@ -157,27 +183,31 @@ static bool
 start(struct alloc_admission *a, const struct graph_job *job, const struct tried *t,
       struct rec_error *err)
 {
-    struct sim_layout *layout = t->trial.layout;
-    struct running *running;
+    const struct alloc_alternative *alternative = &t->alternative;
+    const struct trial *trial = NULL;
     char id[24];
     struct alloc_decision decision = {.job = *job,
                                       .time = a->now,
-                                      .graph = a->store->graph[t->alternative.graph],
-                                      .layout = layout,
-                                      .new_layout = layout->where.id[0] == '\0',
-                                      .cost = &t->trial.cost,
-                                      .finish = t->alternative.finish};
+                                      .graph = a->store->graph[alternative->graph],
+                                      .finish = alternative->finish};
 
+    if (!a->options.counted) {
+        trial = pricer_try_way(a->pricer, alternative->graph, alternative->way, err);
+        if (!trial)
+            return false;
+        decision.layout = trial->layout;
+        decision.new_layout = trial->layout->where.id[0] == '\0';
+        decision.servers = trial->servers;
+        decision.cost = &trial->cost;
+    }
     if (decision.new_layout) {
         snprintf(id, sizeof id, "L%zu", ++a->nwritten);
-        if (!graph_layout_name(&layout->where, rec_str(id), err))
+        if (!graph_layout_name(&decision.layout->where, rec_str(id), err))
             return false;
     }
-    if (!occupy(a, layout, t->servers, t->trial.nservers, t->alternative.finish, &running,
-                err))
-        return false;
-    decision.servers = running->servers;
-    return a->decide(a->context, &decision, err);
+    return occupy(a, decision.layout, alternative->taken, alternative->nservers,
+                  alternative->finish, err) &&
+           a->decide(a->context, &decision, err);
 }
 
 static bool
@@ -193,13 +223,19 @@ block(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
 static bool
 turn_away(struct alloc_admission *a, const struct graph_job *job, struct rec_error *err)
 {
-    const struct alloc_question *q = &a->question;
+    struct alloc_question *q = &a->question;
     struct alloc_decision decision = {.job = *job,
                                       .time = a->now,
                                       .cause = q->cause,
-                                      .failed = q->failed,
-                                      .left = q->left,
                                       .graph = a->store->graph[q->graph]};
+    if (!a->options.counted &&
+        (strcmp(q->cause, "no_block") == 0 || strcmp(q->cause, "no_memory") == 0)) {
+        const struct trial *trial = question_explain(q, err);
+        if (!trial)
+            return false;
+        decision.failed = trial->failed;
+        decision.left = trial->left;
+    }
     return a->decide(a->context, &decision, err);
 }
 
@@ -208,12 +244,13 @@ end_job(struct alloc_admission *a, uint32_t index, struct rec_error *err)
 {
     struct running *r = &a->running[index];
     a->stuck = 0;
-    for (uint32_t i = 0; i < r->nservers; i++)
-        give_back(a, r->servers[i]);
+    a->nfree += r->nservers;
+    a->state ^= r->mark;
+    hand_over(a, r->taken, 0);
     if (r->layout)
         sim_layout_release(r->layout);
-    free(r->servers);
-    *r = (struct running){0};
+    r->layout = NULL;
+    r->runs = false;
     if (!rec_grow(&a->vacant, &a->vacant_room, a->nvacant + 1, sizeof *a->vacant, err))
         return false;
     a->vacant[a->nvacant++] = index;
@@ -282,10 +319,11 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
 
     *cause = NULL;
     *time = *latest = INFINITY;
-    while (rec_str_split(&rest, ',', &id)) {
-        uint32_t index;
+    for (uint32_t i = 0; job->known ? i < job->nknown : rec_str_split(&rest, ',', &id);
+         i++) {
+        uint32_t index = job->known ? job->known[i] : 0;
         double alone;
-        if (!question_find(a->store, job, id, &index, err) ||
+        if ((!job->known && !question_find(a->store, job, id, &index, err)) ||
             !pricer_try_alone(a->pricer, index, &outcome, &alone, err))
             return false;
         step = fmin(step, alone);
@@ -467,7 +505,6 @@ bool
 admission_copy(struct alloc_admission *to, const struct alloc_admission *from,
                struct rec_error *err)
 {
-    struct running *running;
     if (!alloc_admission_reset(to, err))
         return false;
     to->now = from->now;
@@ -475,8 +512,7 @@ admission_copy(struct alloc_admission *to, const struct alloc_admission *from,
         features_remember(to->question.features, from->question.features);
     for (size_t i = 0; i < from->nrunning; i++) {
         const struct running *r = &from->running[i];
-        if (r->servers &&
-            !occupy(to, NULL, r->servers, r->nservers, r->finish, &running, err))
+        if (r->runs && !occupy(to, NULL, r->taken, r->nservers, r->finish, err))
             return false;
     }
     return true;
@@ -486,7 +522,12 @@ bool
 admission_occupy(struct alloc_admission *a, const struct alloc_alternative *alternative,
                  struct rec_error *err)
 {
-    struct running *running;
-    return occupy(a, NULL, alternative->servers, alternative->nservers,
-                  alternative->finish, &running, err);
+    return occupy(a, NULL, alternative->taken, alternative->nservers, alternative->finish,
+                  err);
+}
+
+uint64_t
+admission_state(const struct alloc_admission *a)
+{
+    return a->waiters.n ? 0 : a->state;
 }

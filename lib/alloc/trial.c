@@ -1,5 +1,5 @@
 /*
- * The cache of trials is direct-mapped: a graph and a state have one place. The hash of a
+ * The caches are direct-mapped: a graph and a state have one place in each. The hash of a
  * state is Zobrist's (A. L. Zobrist, "A new hashing method with application for game
  * playing", 1970): one XOR updates it when a server is taken or comes free. A hit
  * compares the whole state, so that equal hashes never give a wrong result.
@@ -8,7 +8,11 @@
 
 #include <stdlib.h>
 
-enum { BUDGET_BYTES = 32 << 20 }; /* of the whole cache, roughly */
+enum {
+    BUDGET_BYTES = 32 << 20,   /* of whole trials, roughly */
+    OUTLINES_BYTES = 96 << 20, /* of outlines, at most */
+    OUTLINES = 1 << 21         /* the same */
+};
 
 /* Fixed marks keep a run the same on every machine. */
 static uint64_t
@@ -21,15 +25,22 @@ bool
 trials_init(struct trials *trials, uint32_t nservers, struct rec_error *err)
 {
     size_t each = sizeof(struct trial) + nservers / 4 + 100;
-    trials->nwords = nservers / 64 + 1;
+    trials->nwords = (nservers + 63) / 64;
     for (trials->ntrials = 1 << 12; trials->ntrials > 16; trials->ntrials /= 2)
         if (trials->ntrials * each < BUDGET_BYTES)
             break;
     trials->trial = calloc(trials->ntrials, sizeof *trials->trial);
     trials->filled = malloc(trials->ntrials * sizeof *trials->filled);
     trials->state = calloc(trials->nwords, sizeof *trials->state);
+    trials->outline_bytes =
+        sizeof(struct outline) + 2 * trials->nwords * sizeof *trials->state;
+    for (trials->noutlines = OUTLINES; trials->noutlines > 16; trials->noutlines /= 2)
+        if (trials->noutlines * trials->outline_bytes <= OUTLINES_BYTES)
+            break;
+    trials->outlines = calloc(trials->noutlines, trials->outline_bytes);
     trials->mark = calloc(nservers, sizeof *trials->mark);
-    if (!trials->trial || !trials->filled || !trials->state || !trials->mark)
+    if (!trials->trial || !trials->filled || !trials->outlines || !trials->state ||
+        !trials->mark)
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < nservers; i++)
         trials->mark[i] = mark_of(i);
@@ -44,6 +55,7 @@ trials_free(struct trials *trials)
         free(trials->trial[trials->filled[i]].servers);
     }
     free(trials->trial);
+    free(trials->outlines);
     free(trials->filled);
     free(trials->state);
     free(trials->mark);
@@ -56,23 +68,43 @@ trials_flip(struct trials *trials, uint32_t server)
     trials->hash ^= trials->mark[server];
 }
 
-static struct trial *
-place_of(const struct trials *trials, uint32_t graph)
+static uint64_t
+hash_of(const struct trials *trials, uint32_t key)
 {
-    uint64_t hash = trials->hash ^ mark_of((uint64_t)graph << 32);
-    return &trials->trial[hash & (trials->ntrials - 1)];
+    return trials->hash ^ mark_of((uint64_t)key << 32);
+}
+
+static struct trial *
+place_of(const struct trials *trials, uint32_t key)
+{
+    return &trials->trial[hash_of(trials, key) & (trials->ntrials - 1)];
 }
 
 const struct trial *
-trials_find(const struct trials *trials, uint32_t graph)
+trials_find(const struct trials *trials, uint32_t key)
 {
-    const struct trial *trial = place_of(trials, graph);
-    if (trial->graph != graph + 1 || trial->word != trials->state[0])
+    const struct trial *trial = place_of(trials, key);
+    if (trial->key != key + 1 || trial->word != trials->state[0])
         return NULL;
     if (trials->nwords > 1 &&
         memcmp(trial->state, trials->state, trials->nwords * sizeof *trial->state) != 0)
         return NULL;
     return trial;
+}
+
+struct outline *
+trials_outline(const struct trials *trials, uint32_t key, bool *known)
+{
+    size_t at = hash_of(trials, key) & (trials->noutlines - 1);
+    struct outline *o = (void *)(trials->outlines + at * trials->outline_bytes);
+    *known = o->key == key + 1 && o->word[0] == trials->state[0] &&
+             (trials->nwords == 1 ||
+              memcmp(o->word, trials->state, trials->nwords * sizeof *o->word) == 0);
+    if (!*known) {
+        o->key = 0; /* until the caller has filled it */
+        memcpy(o->word, trials->state, trials->nwords * sizeof *o->word);
+    }
+    return o;
 }
 
 /* Makes room in an entry. Its arrays stay with it and only grow. */
@@ -97,10 +129,10 @@ prepare(struct trials *trials, struct trial *place, uint32_t nservers)
 bool
 trials_keep(struct trials *trials, const struct trial *trial, struct rec_error *err)
 {
-    struct trial *place = place_of(trials, trial->graph - 1);
+    struct trial *place = place_of(trials, trial->key - 1);
     struct trial old;
 
-    place->graph = 0; /* unused, if making room fails */
+    place->key = 0; /* unused, if making room fails */
     if (!prepare(trials, place, trial->nservers))
         return rec_fail_memory(err);
     old = *place;

@@ -15,6 +15,8 @@ struct learn_course {
     struct alloc_admission *admission;
     uint32_t *order; /* templates; order[0..left) have not come in this round */
     size_t left;
+    uint32_t **known; /* per template: the graphs of its alternatives in the store */
+    uint32_t *nknown;
     uint64_t blocked; /* jobs of this episode */
 };
 
@@ -28,16 +30,39 @@ count(void *context, const struct alloc_decision *decision, struct rec_error *er
     return true;
 }
 
+/* Looks up the graphs of all templates, once for all jobs. */
+static bool
+look_up(struct learn_course *c, const struct graph_store *store, struct rec_error *err)
+{
+    for (uint32_t i = 0; i < c->options.ntemplates; i++) {
+        struct rec_str rest = c->options.templates[i].graphs, id;
+        size_t room = 0;
+        while (rec_str_split(&rest, ',', &id)) {
+            if (!rec_grow(&c->known[i], &room, c->nknown[i] + 1, sizeof **c->known, err))
+                return false;
+            c->known[i][c->nknown[i]] = graph_store_find(store, id);
+            if (c->known[i][c->nknown[i]++] == REC_NONE)
+                return rec_fail(err, REC_DATA, "there is no graph '%.*s'", (int)id.len,
+                                id.ptr);
+        }
+    }
+    return true;
+}
+
 struct learn_course *
 learn_course_new(const struct learn_course_options *options, struct graph_store *store,
                  struct rec_error *err)
 {
     struct learn_course *c = calloc(1, sizeof *c);
-    if (!c || !(c->order = calloc(options->ntemplates, sizeof *c->order)))
-        rec_fail_memory(err);
-    else {
+    if (c)
         c->options = *options;
-        c->admission = alloc_admission_new(&options->admission, store, count, c, err);
+    if (!c || !(c->order = calloc(options->ntemplates, sizeof *c->order)) ||
+        !(c->known = calloc(options->ntemplates, sizeof *c->known)) ||
+        !(c->nknown = calloc(options->ntemplates, sizeof *c->nknown)))
+        rec_fail_memory(err);
+    else if (look_up(c, store, err)) {
+        c->options.admission.counted = true;
+        c->admission = alloc_admission_new(&c->options.admission, store, count, c, err);
         if (c->admission)
             return c;
     }
@@ -51,6 +76,10 @@ learn_course_free(struct learn_course *c)
     if (!c)
         return;
     alloc_admission_free(c->admission);
+    for (uint32_t i = 0; c->known && i < c->options.ntemplates; i++)
+        free(c->known[i]);
+    free(c->known);
+    free(c->nknown);
     free(c->order);
     free(c);
 }
@@ -84,9 +113,9 @@ close_draws(struct draws *d)
     rng_free(d->choice);
 }
 
-/* Draws a template: without replacement until all have come, then a new round begins. */
+/* Draws the template of a job: without replacement until all have come, then a new round begins. */
 static const struct learn_template *
-choose(struct learn_course *c, struct draws *d)
+choose(struct learn_course *c, struct draws *d, struct graph_job *job)
 {
     uint32_t i, chosen;
     if (c->left == 0) {
@@ -97,6 +126,9 @@ choose(struct learn_course *c, struct draws *d)
     i = rng_below(d->choice, (uint32_t)c->left);
     chosen = c->order[i];
     c->order[i] = c->order[--c->left];
+    job->graphs = c->options.templates[chosen].graphs;
+    job->known = c->known[chosen];
+    job->nknown = c->nknown[chosen];
     return &c->options.templates[chosen];
 }
 
@@ -105,8 +137,8 @@ run(struct learn_course *c, struct draws *d, struct rec_error *err)
 {
     char name[24];
     for (uint64_t i = 0; i < c->options.jobs; i++) {
-        const struct learn_template *template = choose(c, d);
-        struct graph_job job = {.graphs = template->graphs, .deadline = INFINITY};
+        struct graph_job job = {.deadline = INFINITY};
+        const struct learn_template *template = choose(c, d, &job);
         int status = rng_arrivals_next(d->arrivals, &job.arrival, err);
         if (c->options.stop && c->options.stop()) {
             *err = (struct rec_error){.code = REC_OK};
