@@ -155,7 +155,7 @@ read_settings(struct learning *l, const struct learn_args *args)
 static bool
 read_options(struct learning *l, const struct learn_args *args)
 {
-    const struct ramp_cluster_options cluster = RAMP_CLUSTER_OPTIONS(args);
+    struct ramp_cluster_options cluster = RAMP_CLUSTER_OPTIONS(args);
     struct learn_options *o = &l->options;
     struct cli *cli = l->cli;
     struct net *net = NULL;
@@ -163,6 +163,7 @@ read_options(struct learning *l, const struct learn_args *args)
     double minutes = args->generations_given && !args->minutes_given ? INFINITY : 1;
 
     o->generations = UINT64_MAX;
+    cluster.several = true;
     if ((args->cluster_given && !(net = net_option(cli, "cluster", args->cluster_arg))) ||
         !ramp_cluster_read(cli, &cluster, net, &l->cluster) || !read_settings(l, args) ||
         !cli_count(cli, "jobs", args->jobs_arg, 1, 100000000, &o->course.jobs) ||
@@ -190,6 +191,8 @@ read_options(struct learning *l, const struct learn_args *args)
     o->course.stop = is_interrupted;
     o->seconds = 60 * minutes;
     o->course.admission.placer = l->cluster.placer;
+    o->course.admission.more = l->cluster.more;
+    o->course.admission.nmore = l->cluster.nmore;
     o->course.admission.down = l->cluster.down;
     o->course.admission.ndown = l->cluster.ndown;
     o->experts = !args->shared_flag;
@@ -313,7 +316,7 @@ train(struct learning *l)
         l->scorer = l->start ? l->start : alloc_scorer_new(l->units, 1, &cli->err);
         l->start = NULL;
         if (l->scorer)
-            alloc_cluster_compare(cli, &l->cluster, "the policy", l->scorer->heuristic);
+            alloc_cluster_compare(cli, &l->cluster, "the policy", l->scorer->heuristics);
     } else {
         l->scorer = learn_train(&l->options, &l->reading.store, l->start, l->units,
                                 &generations, &stopped, &cli->err);

@@ -181,8 +181,8 @@ struct alloc_expert {
  * with the highest score is chosen if that is at least 0; else the job is refused.
  */
 struct alloc_scorer {
-    const struct place_kind *heuristic; /* used in training; NULL: not known */
-    uint32_t units;                     /* hidden units of each expert */
+    uint32_t heuristics; /* used in training, a bit for each of place_kinds; 0: not known */
+    uint32_t units;      /* hidden units of each expert */
     uint32_t nexperts;
     struct alloc_expert *expert; /* owned */
 };
@@ -271,9 +271,9 @@ bool alloc_choosing_open(struct alloc_choosing *choosing, const char *text,
                          const struct alloc_choice *choice,
                          struct rec_error *err) REC_MUST_CHECK;
 void alloc_choosing_close(struct alloc_choosing *choosing);
-/** The heuristic that a learned chooser was trained with. NULL: the chooser is not a
- * learned one, or its file does not name the heuristic. */
-const struct place_kind *alloc_choosing_trained(const struct alloc_choosing *choosing);
+/** The heuristics that a learned chooser was trained with, as in struct alloc_scorer. 0:
+ * the chooser is not a learned one, or its file does not name them. */
+uint32_t alloc_choosing_trained(const struct alloc_choosing *choosing);
 
 /* ---- agents: choosers that are processes --------------------------------- */
 

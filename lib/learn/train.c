@@ -630,6 +630,20 @@ goes_on(const struct trainer *t, double end)
            (t->generation == 0 || progress->seconds + last + end < t->options->seconds);
 }
 
+/* The ways of placing of the training, as in struct alloc_scorer. */
+static uint32_t
+heuristics_of(const struct alloc_admission_options *o)
+{
+    uint32_t bits = 0;
+    for (uint32_t i = 0; place_kinds[i]; i++) {
+        bool is = place_kinds[i] == o->placer.kind;
+        for (uint32_t k = 0; k < o->nmore; k++)
+            is = is || place_kinds[i] == o->more[k].kind;
+        bits |= (uint32_t)is << i;
+    }
+    return bits;
+}
+
 struct alloc_scorer *
 learn_train(const struct learn_options *options, struct graph_store *store,
             const struct alloc_scorer *start, uint32_t units, uint64_t *generations,
@@ -662,7 +676,7 @@ learn_train(const struct learn_options *options, struct graph_store *store,
     if (*stopped && t.generation > 0)
         ok = end_searches(&t, false, err);
     if (ok)
-        t.result->heuristic = options->course.admission.placer.kind;
+        t.result->heuristics = heuristics_of(&options->course.admission);
     if (!ok) {
         alloc_scorer_free(t.result);
         t.result = NULL;
