@@ -529,5 +529,5 @@ admission_occupy(struct alloc_admission *a, const struct alloc_alternative *alte
 uint64_t
 admission_state(const struct alloc_admission *a)
 {
-    return a->waiters.n ? 0 : a->state;
+    return a->waiters.n ? 0 : a->state | 1;
 }

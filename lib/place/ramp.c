@@ -43,6 +43,7 @@ open(const struct place_options *options, struct rec_error *err)
 static void
 release(void *own)
 {
+    place_ramp_lists_free(own);
     free(own);
 }
 
