@@ -13,7 +13,7 @@ struct alloc_cluster {
     struct place_options placer;
     struct place_options *more; /* owned: other ways of placing */
     uint32_t nmore;
-    char *ways; /* owned: texts that they borrow */
+    char *ways;     /* owned: texts that they borrow */
     uint32_t *down; /* owned: servers out of service */
     uint32_t ndown;
 };

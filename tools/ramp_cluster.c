@@ -59,8 +59,8 @@ ramp_cluster_read(struct cli *cli, const struct ramp_cluster_options *options,
     if (given)
         return cli_usage(cli, "--%s describes a RAMP: leave it out, or --cluster", given);
     if ((!net && !read_network(cli, options, &cluster->net)) ||
-        !(options->several ? alloc_cluster_place_each : alloc_cluster_place)(
-            cli, "heuristic", heuristic, cluster) ||
+        !(options->several ? alloc_cluster_place_each
+                           : alloc_cluster_place)(cli, "heuristic", heuristic, cluster) ||
         !read_shape(cli, "meta", options->meta, meta) ||
         !alloc_cluster_down(cli, options->down, cluster))
         return false;

@@ -181,8 +181,9 @@ struct alloc_expert {
  * with the highest score is chosen if that is at least 0; else the job is refused.
  */
 struct alloc_scorer {
-    uint32_t heuristics; /* used in training, a bit for each of place_kinds; 0: not known */
-    uint32_t units;      /* hidden units of each expert */
+    uint32_t
+        heuristics; /* used in training, a bit for each of place_kinds; 0: not known */
+    uint32_t units; /* hidden units of each expert */
     uint32_t nexperts;
     struct alloc_expert *expert; /* owned */
 };
@@ -349,6 +350,7 @@ struct alloc_decision {
     const uint32_t *servers;     /* per slot */
     const struct sim_cost *cost; /* of a training step */
     /* In any case, if it starts: */
+    uint32_t nservers;
     double finish; /* seconds */
 };
 

@@ -189,6 +189,7 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct tried
     struct alloc_decision decision = {.job = *job,
                                       .time = a->now,
                                       .graph = a->store->graph[alternative->graph],
+                                      .nservers = alternative->nservers,
                                       .finish = alternative->finish};
 
     if (!a->options.counted) {

@@ -157,7 +157,8 @@ uint32_t
 alloc_choosing_trained(const struct alloc_choosing *c)
 {
     const struct alloc_scorer *scorer = c->self;
-    return c->chooser && c->chooser->decide == alloc_scorer_decide ? scorer->heuristics : 0;
+    return c->chooser && c->chooser->decide == alloc_scorer_decide ? scorer->heuristics
+                                                                   : 0;
 }
 
 void

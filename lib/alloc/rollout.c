@@ -17,7 +17,7 @@ enum { PAST_JOBS = 1000 }; /* the last jobs that came; futures are drawn from th
 
 /* A job that came. */
 struct past {
-    char *graphs; /* owned */
+    char *graphs;            /* owned */
     uint32_t *known, nknown; /* owned: their indexes in the store */
     size_t room;
     double steps;
@@ -246,7 +246,8 @@ alloc_rollout_decide(void *self, struct alloc_question *q, uint32_t *choice,
         return false;
     for (uint32_t i = 0; i <= n; i++) {
         uint32_t other = i < n ? i : ALLOC_REFUSED;
-        const struct alloc_alternative *alternative = &q->tried[i < n ? i : 0].alternative;
+        const struct alloc_alternative *alternative =
+            &q->tried[i < n ? i : 0].alternative;
         uint64_t accepted;
         if (other == base || (i < n && (alternative->cause || alternative->repeats)))
             continue;

@@ -17,16 +17,37 @@ struct learn_course {
     size_t left;
     uint32_t **known; /* per template: the graphs of its alternatives in the store */
     uint32_t *nknown;
-    uint64_t blocked; /* jobs of this episode */
+    double lost, all; /* sums over the jobs of this episode: see enum learn_objective */
+    double work;      /* of the job that is decided: sequential time * steps, seconds */
 };
 
-/* Called for each decision. */
+/* Called for each decision; the course has no queue, so that is about the job that has
+ * just arrived. */
 static bool
 count(void *context, const struct alloc_decision *decision, struct rec_error *err)
 {
     struct learn_course *c = context;
+    bool blocked = decision->cause != NULL;
+    double time = decision->finish - decision->job.arrival;
     (void)err;
-    c->blocked += decision->cause != NULL;
+    switch (c->options.objective) {
+    case LEARN_BLOCKED:
+        c->lost += blocked;
+        c->all += 1;
+        break;
+    case LEARN_WORK:
+        c->lost += blocked ? c->work : 0;
+        c->all += c->work;
+        break;
+    case LEARN_COMPLETION:
+        c->lost += blocked ? 1 : time / c->work;
+        c->all += 1;
+        break;
+    case LEARN_COST:
+        c->lost += blocked ? c->options.price * c->work : decision->nservers * time;
+        c->all += c->work;
+        break;
+    }
     return true;
 }
 
@@ -92,13 +113,13 @@ struct draws {
 };
 
 static bool
-open_draws(struct draws *d, const struct learn_course *c,
-           const struct learn_setting *setting, uint32_t seed, struct rec_error *err)
+open_draws(struct draws *d, const struct learn_setting *setting, uint32_t seed,
+           struct rec_error *err)
 {
     struct rng_arrivals_options arrivals = {
         .spacing = setting->interarrival, .rate = 1, .seed = seed};
     return (d->arrivals = rng_arrivals_new(&arrivals, err)) &&
-           (d->steps = rng_dist_new(c->options.steps, seed, 2, err)) &&
+           (d->steps = rng_dist_new(setting->steps, seed, 2, err)) &&
            (!setting->fraction ||
             (d->fraction = rng_dist_new(setting->fraction, seed, 3, err))) &&
            (d->choice = rng_new(seed, 4, err));
@@ -152,9 +173,9 @@ run(struct learn_course *c, struct draws *d, struct rec_error *err)
             return rec_fail(err, REC_DATA,
                             "a job would arrive later than a number can hold");
         job.steps = fmax(1, round(rng_dist_draw(d->steps)));
+        c->work = template->sequential * job.steps;
         if (d->fraction)
-            job.deadline =
-                rng_dist_draw(d->fraction) * (template->sequential * job.steps);
+            job.deadline = rng_dist_draw(d->fraction) * c->work;
         if (!alloc_admission_advance(c->admission, &job, err) ||
             !alloc_admission_arrive(c->admission, &job, err))
             return false;
@@ -168,12 +189,12 @@ learn_course_run(struct learn_course *c, const struct learn_setting *setting,
 {
     struct draws draws = {NULL, NULL, NULL, NULL};
     bool ok = alloc_admission_reset(c->admission, err) &&
-              open_draws(&draws, c, setting, seed, err);
-    c->blocked = 0;
+              open_draws(&draws, setting, seed, err);
+    c->lost = c->all = 0;
     c->left = 0;
     ok = ok && run(c, &draws, err);
     close_draws(&draws);
-    *blocking = c->options.jobs ? (double)c->blocked / (double)c->options.jobs : 0;
+    *blocking = c->all > 0 ? c->lost / c->all : 0;
     return ok;
 }
 

@@ -126,17 +126,18 @@ block(struct place_placer *p, const struct place_plan *plan)
 /* ---- as few communication groups as possible, then as few racks ----------- */
 
 /* Tries a box of limit[0] groups and limit[1] racks at all positions, without wrapping
- * around, until the plan fits. */
+ * around, until the plan fits: from the first position on, or from the last one back. */
 static enum place_outcome
-try_windows(struct place_placer *p, const struct place_plan *plan)
+try_windows(struct place_placer *p, const struct place_plan *plan, bool back)
 {
     struct place_ramp *ramp = place_ramp_of(p);
-    const uint32_t *n = ramp->shape;
+    uint32_t groups = ramp->shape[0] - ramp->limit[0] + 1;
+    uint32_t racks = ramp->shape[1] - ramp->limit[1] + 1;
     enum place_outcome outcome = PLACE_NO_BLOCK;
-    for (uint32_t c = 0; outcome != PLACE_PLACED && c + ramp->limit[0] <= n[0]; c++)
-        for (uint32_t r = 0; outcome != PLACE_PLACED && r + ramp->limit[1] <= n[1]; r++) {
-            ramp->origin[0] = c;
-            ramp->origin[1] = r;
+    for (uint32_t c = 0; outcome != PLACE_PLACED && c < groups; c++)
+        for (uint32_t r = 0; outcome != PLACE_PLACED && r < racks; r++) {
+            ramp->origin[0] = back ? groups - 1 - c : c;
+            ramp->origin[1] = back ? racks - 1 - r : r;
             outcome = place_units(p, plan);
         }
     return outcome;
@@ -145,20 +146,33 @@ try_windows(struct place_placer *p, const struct place_plan *plan)
 /* Widens the box by one group at a time until the plan fits with all racks, then by one
  * rack at a time. Each step places the whole plan again at every position of the box. */
 static enum place_outcome
-compact(struct place_placer *p, const struct place_plan *plan)
+fit_windows(struct place_placer *p, const struct place_plan *plan, bool back)
 {
     struct place_ramp *ramp = place_ramp_of(p);
     const uint32_t *n = ramp->shape;
     enum place_outcome outcome;
     ramp->limit[0] = 1;
-    while ((outcome = try_windows(p, plan)) != PLACE_PLACED && ramp->limit[0] < n[0])
+    while ((outcome = try_windows(p, plan, back)) != PLACE_PLACED &&
+           ramp->limit[0] < n[0])
         ramp->limit[0]++;
     if (outcome != PLACE_PLACED)
         return outcome;
     ramp->limit[1] = 1; /* the loop ends: with all racks the plan fits */
-    while (try_windows(p, plan) != PLACE_PLACED)
+    while (try_windows(p, plan, back) != PLACE_PLACED)
         ramp->limit[1]++;
     return PLACE_PLACED;
+}
+
+static enum place_outcome
+compact(struct place_placer *p, const struct place_plan *plan)
+{
+    return fit_windows(p, plan, false);
+}
+
+static enum place_outcome
+compact_back(struct place_placer *p, const struct place_plan *plan)
+{
+    return fit_windows(p, plan, true);
 }
 
 #define HEURISTIC                                                           \
@@ -172,3 +186,5 @@ const struct place_kind place_ramp_block = {
     HEURISTIC, .name = "block", .argument = "CxRxS", .place = block, .alike = true};
 const struct place_kind place_ramp_compact = {HEURISTIC, .name = "compact",
                                               .place = compact, .whole = true};
+const struct place_kind place_ramp_compact_back = {HEURISTIC, .name = "compact-back",
+                                                   .place = compact_back, .whole = true};

@@ -99,6 +99,7 @@ uint32_t place_ramp_server(const struct place_ramp *ramp, uint32_t c, uint32_t r
                            uint32_t s);
 
 /* Rows of place_kinds. */
-extern const struct place_kind place_ramp_first_fit, place_ramp_block, place_ramp_compact;
+extern const struct place_kind place_ramp_first_fit, place_ramp_block, place_ramp_compact,
+    place_ramp_compact_back;
 
 #endif

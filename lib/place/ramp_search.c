@@ -259,11 +259,11 @@ list_shape(struct place_ramp *ramp, const uint32_t shape[3], struct place_ramp_l
                 server = l->server + (size_t)l->n * l->parts;
                 for (uint32_t i = 0; i < l->parts; i++) {
                     uint32_t rest = i / length;
-                    server[i] = shape[2] ? place_ramp_server(ramp, at[0] + rest / shape[1],
-                                                             at[1] + rest % shape[1],
-                                                             at[2] + i % length)
-                                         : place_ramp_server(ramp, at[0] + i, at[1] + i,
-                                                             at[2]);
+                    server[i] =
+                        shape[2] ? place_ramp_server(ramp, at[0] + rest / shape[1],
+                                                     at[1] + rest % shape[1],
+                                                     at[2] + i % length)
+                                 : place_ramp_server(ramp, at[0] + i, at[1] + i, at[2]);
                 }
                 l->mask[l->n] = 0;
                 for (uint32_t i = 0; i < l->parts; i++)

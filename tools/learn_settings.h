@@ -1,0 +1,27 @@
+/* The settings of learn: clusters and inputs, loads, fractions and steps. */
+#ifndef RAMPIPE_LEARN_SETTINGS_H
+#define RAMPIPE_LEARN_SETTINGS_H
+
+#include "rampipe/cli.h"
+#include "rampipe/learn.h"
+
+/* Starts as {.cli, .loads, .fractions, .steps}: the texts of the options. */
+struct learn_settings {
+    struct cli *cli;
+    const char *loads, *fractions, *steps;
+    struct learn_setting *setting;
+    uint32_t n, nexperts; /* settings of the same load and fraction are for one expert */
+    size_t room;
+    struct rec_arena arena;
+};
+
+/* Checks the options. False: cli->err. */
+bool learn_settings_check(struct learn_settings *settings) REC_MUST_CHECK;
+/* Makes the settings: in each world each of the steps with each load and fraction. False:
+ * cli->err. */
+bool learn_settings_make(struct learn_settings *settings,
+                         const struct learn_world *worlds,
+                         uint32_t nworlds) REC_MUST_CHECK;
+void learn_settings_free(struct learn_settings *settings);
+
+#endif
