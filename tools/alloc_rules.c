@@ -258,10 +258,6 @@ static bool
 start(struct allocator *r)
 {
     struct rec_error *err = &r->cli->err;
-    /* An answer names a graph, not a way of placing. */
-    if (r->asking.name && r->cluster->nmore)
-        return cli_usage(r->cli, "--agent takes one --heuristic, got %u",
-                         r->cluster->nmore + 1);
     for (int i = 0; i < 2; i++) {
         const struct alloc_choosing *c = i ? &r->base : &r->choosing;
         alloc_cluster_compare(r->cli, r->cluster, c->argument, alloc_choosing_trained(c));

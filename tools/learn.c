@@ -36,7 +36,8 @@ struct learning {
     uint32_t nclusters;
     struct input **inputs;
     uint32_t ninputs;
-    bool ended; /* the stream that was read last */
+    bool ended;       /* the last of them */
+    const char *file; /* that the last record came from */
     struct learn_world *worlds;
     struct learn_settings settings;
     size_t cluster_room, input_room;
@@ -175,6 +176,15 @@ current_input(struct learning *l)
     return l->inputs[l->ninputs - 1];
 }
 
+/* What follows is another input. */
+static bool
+end_input(struct learning *l)
+{
+    bool ended = l->ended;
+    l->ended = true;
+    return ended || graph_reading_end(&l->inputs[l->ninputs - 1]->reading, &l->cli->err);
+}
+
 static bool
 take_job(struct learning *l, struct input *in)
 {
@@ -249,21 +259,18 @@ read_input(struct learning *l)
     l->ended = true;
     while ((status = cli_next(cli, &rec)) > 0) {
         struct input *in;
-        if (rec.type == REC_MARK || rec.type == REC_COMMENT) {
-            if (rec.type == REC_MARK && !l->ended) {
-                l->ended = true;
-                if (!graph_reading_end(&l->inputs[l->ninputs - 1]->reading, &cli->err))
-                    return false;
-            }
+        const char *file = rec_reader_file(cli->reader);
+        if ((rec.type == REC_MARK || file != l->file) && !end_input(l))
+            return false;
+        l->file = file;
+        if (rec.type == REC_MARK || rec.type == REC_COMMENT)
             continue;
-        }
         if (!(in = current_input(l)) ||
             !graph_reading_take(&in->reading, cli->reader, &rec, &taken, &cli->err) ||
             (taken == GRAPH_JOB_TAKEN && !take_job(l, in)))
             return false;
     }
-    return status == 0 && (l->ninputs || current_input(l)) &&
-           graph_reading_end(&l->inputs[l->ninputs - 1]->reading, &cli->err) &&
+    return status == 0 && end_input(l) && (l->ninputs > 0 || current_input(l)) &&
            make_worlds(l);
 }
 
@@ -282,57 +289,15 @@ tell(void *context, const struct learn_progress *p)
     cli_progress_share(l->cli, p->share, p->generation, what);
 }
 
-/* Reports the figures of a setting on episodes that were not used in training. */
-static bool
-judge_setting(struct learning *l, const struct alloc_choosing *choosing, uint32_t s)
-{
-    static const char *const names[] = {"blocking rate", "share of the work that is lost",
-                                        "completion", "cost"};
-    const struct learn_setting *setting = &l->options.settings[s];
-    const struct learn_world *world = &l->worlds[setting->world];
-    struct learn_course_options options = world->course;
-    struct rec_error *err = &l->cli->err;
-    double n = (double)l->held_out, sum = 0, squares = 0, worst = 0, value = 0;
-    char where[NET_TEXT_MAX + 20] = "";
-    struct learn_course *course;
-    bool ok = true;
-
-    options.admission.choosing = choosing;
-    if (!(course = learn_course_new(&options, world->store, err)))
-        return false;
-    for (uint32_t i = 0; ok && i < l->held_out; i++) {
-        cli_progress(l->cli, s * l->held_out + i, l->options.nsettings * l->held_out,
-                     "held-out episodes");
-        ok = learn_course_run(course, setting, HELD_OUT + i, &value, err);
-        sum += value;
-        squares += value * value;
-        worst = fmax(worst, value);
-    }
-    learn_course_free(course);
-    if (l->options.nworlds > 1) {
-        net_describe(options.admission.placer.net, where);
-        sprintf(where + strlen(where),
-                ", input %u: ", l->ninputs > 1 ? setting->world + 1 : 1);
-    }
-    if (ok)
-        cli_note(l->cli, "%s%s, %s, %s steps: %s %.4f, standard error %.4f, largest %.4f",
-                 where, setting->interarrival, setting->fraction, setting->steps,
-                 names[options.objective], sum / n,
-                 n > 1 ? sqrt(fmax(0, squares / n - sum / n * (sum / n)) / (n - 1))
-                       : (double)NAN,
-                 worst);
-    return ok;
-}
-
+/* Reports how the result does on episodes that were not used in training. */
 static bool
 judge(struct learning *l)
 {
-    const struct alloc_choosing choosing = {
-        .chooser = alloc_chooser_find(rec_str("learned")), .self = l->scorer};
     struct rec_error *err = &l->cli->err;
     bool ok = true;
-    for (uint32_t s = 0; ok && l->held_out > 0 && s < l->options.nsettings; s++)
-        ok = judge_setting(l, &choosing, s);
+    for (uint32_t s = 0; ok && l->held_out > 0 && s < l->settings.n; s++)
+        ok = learn_settings_judge(&l->settings, s, l->worlds, l->scorer, HELD_OUT,
+                                  (uint32_t)l->held_out);
     if (!ok && err->code == REC_OK) {
         cli_warn(l->cli, "interrupted before all held-out episodes had run");
         return true;

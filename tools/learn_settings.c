@@ -172,9 +172,54 @@ learn_settings_make(struct learn_settings *s, const struct learn_world *worlds,
                     uint32_t nworlds)
 {
     s->n = 0;
-    for (uint32_t i = 0; i < nworlds; i++)
+    for (uint32_t i = 0; i < nworlds; i++) {
+        uint32_t before = s->n;
         if (!add_world(s, &worlds[i], i))
             return false;
+        s->several = nworlds > 1 || s->n - before > s->nexperts;
+    }
+    return true;
+}
+
+bool
+learn_settings_judge(const struct learn_settings *s, uint32_t number,
+                     const struct learn_world *worlds, struct alloc_scorer *scorer,
+                     uint32_t seed, uint32_t episodes)
+{
+    static const char *const names[] = {"blocking rate", "share of work blocked",
+                                        "completion", "cost"};
+    const struct alloc_choosing choosing = {
+        .chooser = alloc_chooser_find(rec_str("learned")), .self = scorer};
+    const struct learn_setting *setting = &s->setting[number];
+    const struct learn_world *world = &worlds[setting->world];
+    struct learn_course_options options = world->course;
+    double n = episodes, sum = 0, squares = 0, worst = 0, value = 0;
+    char where[NET_TEXT_MAX], more[NET_TEXT_MAX + 200] = "";
+    struct learn_course *course;
+    bool ok = true;
+
+    options.admission.choosing = &choosing;
+    if (!(course = learn_course_new(&options, world->store, &s->cli->err)))
+        return false;
+    for (uint32_t i = 0; ok && i < episodes; i++) {
+        cli_progress(s->cli, number * episodes + i, s->n * episodes, "held-out episodes");
+        ok = learn_course_run(course, setting, seed + i, &value, &s->cli->err);
+        sum += value;
+        squares += value * value;
+        worst = fmax(worst, value);
+    }
+    learn_course_free(course);
+    if (!ok)
+        return false;
+    net_describe(options.admission.placer.net, where);
+    if (s->several)
+        snprintf(more, sizeof more, ", %.80s steps, input or shape %u (%s)",
+                 setting->steps, setting->world + 1, where);
+    cli_note(
+        s->cli, "%s, %s%s: %s %.4f, standard error %.4f, largest %.4f",
+        setting->interarrival, setting->fraction, more, names[options.objective], sum / n,
+        n > 1 ? sqrt(fmax(0, squares / n - sum / n * (sum / n)) / (n - 1)) : (double)NAN,
+        worst);
     return true;
 }
 

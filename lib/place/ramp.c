@@ -6,6 +6,7 @@
  *     block      inside an empty meta-block, which the job reserves: the
  *                GreedyBlockAllocator notebook's
  *     compact    as few neighbouring communication groups as possible, then racks
+ *     compact-back   the same, in the last such place
  *
  * A heuristic sets the box in which the job may lie (origin, limit and within of struct
  * place_ramp), and calls place_units(). A new one is a function and a row of place_kinds.
