@@ -43,17 +43,13 @@ struct alloc_admission {
 
 /* Gives servers to a job, counted from 1, or with owner 0 back. */
 static void
-hand_over(struct alloc_admission *a, const uint64_t *taken, uint64_t owner)
+hand_over(struct alloc_admission *a, const uint64_t *taken, uint64_t marks,
+          uint64_t owner)
 {
-    for (size_t w = 0; w < a->nwords; w++)
-        for (uint64_t left = taken[w]; left; left &= left - 1) {
-            uint32_t server = (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(left);
-            a->owner[server] = owner;
-            if (owner)
-                pricer_take(a->pricer, server);
-            else
-                pricer_give_back(a->pricer, server);
-        }
+    pricer_flip(a->pricer, taken, marks);
+    for (size_t w = 0; !a->options.counted && w < a->nwords; w++)
+        for (uint64_t left = taken[w]; left; left &= left - 1)
+            a->owner[w * 64 + (size_t)__builtin_ctzll(left)] = owner;
 }
 
 /* The same for the same servers and the same end, whatever else is free. */
@@ -143,9 +139,8 @@ alloc_admission_owners(const struct alloc_admission *a)
  * admission, too, of which this one is a copy: the layout is held there. */
 static bool
 occupy(struct alloc_admission *a, struct sim_layout *layout, const uint64_t *taken,
-       uint32_t n, double finish, struct rec_error *err)
+       uint64_t marks, uint32_t n, double finish, struct rec_error *err)
 {
-    uint64_t before = pricer_hash(a->pricer);
     struct running *r;
     uint32_t index;
     if (a->nvacant)
@@ -165,14 +160,15 @@ occupy(struct alloc_admission *a, struct sim_layout *layout, const uint64_t *tak
                           .taken = r->taken,
                           .runs = true,
                           .nservers = n,
-                          .finish = finish};
+                          .finish = finish,
+                          .marks = marks,
+                          .mark = mark_of(marks, finish)};
     memcpy(r->taken, taken, a->nwords * sizeof *taken);
     if (layout)
         sim_layout_hold(layout);
     a->started++;
     a->nfree -= n;
-    hand_over(a, taken, a->started);
-    r->mark = mark_of(before ^ pricer_hash(a->pricer), finish);
+    hand_over(a, taken, marks, a->started);
     a->state ^= r->mark;
     return event_queue_push(&a->ends, (struct event_entry){finish, index}, err);
 }
@@ -206,8 +202,8 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct tried
         if (!graph_layout_name(&decision.layout->where, rec_str(id), err))
             return false;
     }
-    return occupy(a, decision.layout, alternative->taken, alternative->nservers,
-                  alternative->finish, err) &&
+    return occupy(a, decision.layout, alternative->taken, t->trial.marks,
+                  alternative->nservers, alternative->finish, err) &&
            a->decide(a->context, &decision, err);
 }
 
@@ -247,7 +243,7 @@ end_job(struct alloc_admission *a, uint32_t index, struct rec_error *err)
     a->stuck = 0;
     a->nfree += r->nservers;
     a->state ^= r->mark;
-    hand_over(a, r->taken, 0);
+    hand_over(a, r->taken, r->marks, 0);
     if (r->layout)
         sim_layout_release(r->layout);
     r->layout = NULL;
@@ -513,18 +509,17 @@ admission_copy(struct alloc_admission *to, const struct alloc_admission *from,
         features_remember(to->question.features, from->question.features);
     for (size_t i = 0; i < from->nrunning; i++) {
         const struct running *r = &from->running[i];
-        if (r->runs && !occupy(to, NULL, r->taken, r->nservers, r->finish, err))
+        if (r->runs && !occupy(to, NULL, r->taken, r->marks, r->nservers, r->finish, err))
             return false;
     }
     return true;
 }
 
 bool
-admission_occupy(struct alloc_admission *a, const struct alloc_alternative *alternative,
-                 struct rec_error *err)
+admission_occupy(struct alloc_admission *a, const struct tried *t, struct rec_error *err)
 {
-    return occupy(a, NULL, alternative->taken, alternative->nservers, alternative->finish,
-                  err);
+    return occupy(a, NULL, t->taken, t->trial.marks, t->alternative.nservers,
+                  t->alternative.finish, err);
 }
 
 uint64_t

@@ -55,8 +55,9 @@ struct running {
     uint64_t *taken;           /* its servers, bit s % 64 of taken[s / 64]; owned */
     bool runs;                 /* false: the entry is unused */
     uint32_t nservers;
-    double finish; /* seconds */
-    uint64_t mark; /* of its servers and its end, see admission_state() */
+    double finish;  /* seconds */
+    uint64_t marks; /* of its servers, XORed */
+    uint64_t mark;  /* of its servers and its end, see admission_state() */
 };
 
 /* What is kept of the jobs that have arrived: sums, so that memory does not grow. */

@@ -187,10 +187,10 @@ pricer_taken(const struct pricer *p, size_t *nwords)
     return p->trials.state;
 }
 
-uint64_t
-pricer_hash(const struct pricer *p)
+void
+pricer_flip(struct pricer *p, const uint64_t *servers, uint64_t marks)
 {
-    return p->trials.hash;
+    trials_flip_all(&p->trials, servers, marks);
 }
 
 /* What is known of a graph, with its plan. NULL: *err. */
@@ -491,11 +491,15 @@ pricer_outline(struct pricer *p, uint32_t index, uint32_t way, struct rec_error 
     if (!(trial = pricer_try_way(p, index, way, err)))
         return NULL;
     o->key = key + 1;
-    o->outcome = trial->outcome;
+    o->outcome = trial->outcome & 15;
+    o->nservers = trial->nservers & 0xfffffff;
+    o->marks = 0;
     o->step = trial->cost.step.seconds;
     memset(taken, 0, p->trials.nwords * sizeof *taken);
-    for (uint32_t i = 0; i < trial->nservers; i++)
+    for (uint32_t i = 0; i < trial->nservers; i++) {
         taken[trial->servers[i] / 64] |= (uint64_t)1 << trial->servers[i] % 64;
+        o->marks ^= p->trials.mark[trial->servers[i]];
+    }
     return o;
 }
 

@@ -26,14 +26,14 @@ void pricer_free(struct pricer *pricer);
 /* Marks a server as taken, or as free again. */
 void pricer_take(struct pricer *pricer, uint32_t server);
 void pricer_give_back(struct pricer *pricer, uint32_t server);
+/* Marks free servers as taken, or taken ones as free: a set, whose marks an outline has. */
+void pricer_flip(struct pricer *pricer, const uint64_t *servers, uint64_t marks);
 /* Takes a server out of service for ever: an "empty" cluster does not have it either. */
 void pricer_set_down(struct pricer *pricer, uint32_t server);
 /* The servers that are free now; borrowed. */
 const struct place_vacancy *pricer_vacancy(struct pricer *pricer);
 /* The servers that are taken now, a bit for each, and how many words they are. */
 const uint64_t *pricer_taken(const struct pricer *pricer, size_t *nwords);
-/* A hash of them. */
-uint64_t pricer_hash(const struct pricer *pricer);
 /* Forgets layouts that no job holds, if they are too many. What pricer_try() returned
  * before is then no longer valid. */
 bool pricer_forget(struct pricer *pricer, struct rec_error *err) REC_MUST_CHECK;

@@ -127,11 +127,10 @@ keep(const struct alloc_question *q, uint32_t i, const struct outline *outline)
     t->trial.outcome = (enum place_outcome)outline->outcome;
     a->taken = t->taken;
     a->step = outline->step;
-    a->nservers = 0;
-    for (size_t w = 0; w < q->nwords; w++) {
+    a->nservers = outline->nservers;
+    t->trial.marks = outline->marks;
+    for (size_t w = 0; w < q->nwords; w++)
         t->taken[w] = outline->word[q->nwords + w];
-        a->nservers += (uint32_t)__builtin_popcountll(t->taken[w]);
-    }
     a->repeats = false;
     for (uint32_t way = 1; way <= a->way && !a->repeats; way++) {
         const struct tried *before = &q->tried[i - way];
@@ -181,7 +180,7 @@ alloc_question_try(struct alloc_question *q, uint32_t i, struct rec_error *err)
         t->is_tried = true;
     }
     q->cause = t->alternative.cause;
-    if (q->cause && strcmp(q->cause, "deadline") != 0)
+    if (t->trial.outcome != PLACE_PLACED)
         q->may_wait = true;
     return &t->alternative;
 }

@@ -15,6 +15,7 @@ struct tried {
     struct alloc_alternative alternative;
     struct {
         enum place_outcome outcome;
+        uint64_t marks; /* as in struct outline */
     } trial;
     uint64_t *taken; /* owned; reused for the next job */
     bool is_tried;   /* the rest is filled, not only alternative.graph and .way */
@@ -73,8 +74,7 @@ bool admission_copy(struct alloc_admission *to, const struct alloc_admission *fr
 uint64_t admission_state(const struct alloc_admission *admission);
 /* For rollouts: starts a job on an alternative, without asking a chooser and without
  * calling alloc_decide. */
-bool admission_occupy(struct alloc_admission *admission,
-                      const struct alloc_alternative *alternative,
+bool admission_occupy(struct alloc_admission *admission, const struct tried *alternative,
                       struct rec_error *err) REC_MUST_CHECK;
 
 #endif

@@ -156,8 +156,7 @@ draw_futures(struct rollout *r, double now)
  * states are noted; another answer follows its own way until it comes to one of them. */
 static bool
 play_future(struct rollout *r, const struct alloc_question *q, uint32_t future,
-            const struct alloc_alternative *alternative, bool is_first,
-            struct rec_error *err)
+            const struct tried *alternative, bool is_first, struct rec_error *err)
 {
     uint32_t n = r->choice.horizon;
     const struct graph_job *job = r->jobs + (size_t)future * n;
@@ -193,8 +192,7 @@ static bool
 play(struct rollout *r, const struct alloc_question *q, uint32_t choice, bool is_first,
      uint64_t *accepted, struct rec_error *err)
 {
-    const struct alloc_alternative *alternative =
-        choice == ALLOC_REFUSED ? NULL : &q->tried[choice].alternative;
+    const struct tried *alternative = choice == ALLOC_REFUSED ? NULL : &q->tried[choice];
     *accepted = alternative ? r->futures : 0;
     for (uint32_t f = 0; f < r->futures; f++) {
         if (!play_future(r, q, f, alternative, is_first, err))

@@ -68,6 +68,14 @@ trials_flip(struct trials *trials, uint32_t server)
     trials->hash ^= trials->mark[server];
 }
 
+void
+trials_flip_all(struct trials *trials, const uint64_t *servers, uint64_t marks)
+{
+    for (size_t w = 0; w < trials->nwords; w++)
+        trials->state[w] ^= servers[w];
+    trials->hash ^= marks;
+}
+
 static uint64_t
 hash_of(const struct trials *trials, uint32_t key)
 {

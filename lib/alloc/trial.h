@@ -29,9 +29,11 @@ struct trial {
 
 /* A trial in short. */
 struct outline {
-    uint32_t key;     /* as in struct trial */
-    uint32_t outcome; /* an enum place_outcome */
-    double step;      /* time of a training step, seconds, if it was placed */
+    uint32_t key;           /* as in struct trial */
+    uint32_t outcome : 4;   /* an enum place_outcome */
+    uint32_t nservers : 28; /* if it was placed */
+    uint64_t marks;         /* of these servers, XORed */
+    double step;            /* time of a training step, seconds */
     /* trials->nwords words of the state, then as many of the servers that the job would
      * take: bit s % 64 of word s / 64. */
     uint64_t word[];
@@ -57,6 +59,8 @@ bool trials_init(struct trials *trials, uint32_t nservers,
 void trials_free(struct trials *trials);
 /* Changes the state: a free server becomes taken, a taken one free. */
 void trials_flip(struct trials *trials, uint32_t server);
+/* The same of a set of servers, trials->nwords words, whose marks are known. */
+void trials_flip_all(struct trials *trials, const uint64_t *servers, uint64_t marks);
 /* The trial of this key in this state, or NULL. */
 const struct trial *trials_find(const struct trials *trials, uint32_t key);
 /* The entry of this key's outline in this state; if it does not hold that, *known is
