@@ -100,6 +100,6 @@ uint32_t place_ramp_server(const struct place_ramp *ramp, uint32_t c, uint32_t r
 
 /* Rows of place_kinds. */
 extern const struct place_kind place_ramp_first_fit, place_ramp_block, place_ramp_compact,
-    place_ramp_compact_back;
+    place_ramp_compact_2, place_ramp_compact_3, place_ramp_compact_back;
 
 #endif
