@@ -250,7 +250,8 @@ struct alloc_chooser {
  *
  * The jobs of a future, and the times between them, are drawn from those that came; the
  * base decides in it. The base's answer for the job at hand is taken, unless another
- * answer leads to more accepted jobs in the same futures. (One step of policy improvement; Bertsekas, "Rollout, Policy
+ * answer leads to more accepted jobs in the same futures. (One
+ * step of policy improvement; Bertsekas, "Rollout, Policy
  * Iteration, and Distributed Reinforcement Learning", 2020.)
  */
 extern const struct alloc_chooser alloc_choosers[];

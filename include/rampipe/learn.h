@@ -65,9 +65,10 @@ struct learn_setting {
 
 /** What counts in an episode: of each job a number, and of the episode their mean. */
 enum learn_objective {
-    LEARN_BLOCKED,    /* 1 if the job is blocked, else 0 */
-    LEARN_WORK,       /* the same, weighted by sequential time * steps */
-    LEARN_COMPLETION, /* completion time / (sequential time * steps); 1 if it is blocked */
+    LEARN_BLOCKED, /* 1 if the job is blocked, else 0 */
+    LEARN_WORK,    /* the same, weighted by sequential time * steps */
+    /* Completion time / (sequential time * steps); 1 if it is blocked. */
+    LEARN_COMPLETION,
     /* Servers * time / (sequential time * steps), weighted by the latter; a blocked job
      * costs `price` instead: what it costs to have its work done elsewhere, in the price
      * of a server here. */
@@ -94,7 +95,8 @@ struct learn_course *learn_course_new(const struct learn_course_options *options
 /** `course` may be NULL. */
 void learn_course_free(struct learn_course *course);
 /** Runs an episode. *blocking is the share of its jobs that were blocked, or what the
- * objective says. The same seed draws the same jobs for every course. False: *err; its code is REC_OK if the episode
+ * objective says. The same seed draws the same jobs for every course. False: *err; its
+ * code is REC_OK if the episode
  * was stopped. */
 bool learn_course_run(struct learn_course *course, const struct learn_setting *setting,
                       uint32_t seed, double *blocking,
@@ -175,7 +177,8 @@ struct learn_options {
  * generations, the means over each sixth but the first, and the points that the expert
  * started from last and first. They are compared over 12 episodes, and the best three
  * over `final` more; there, half of what counts is the mean over the episodes, and half
- * the worst of each 20 of them, because a policy that jams on some seeds is not wanted. If
+ * the worst of each 20 of them, because a policy that jams on some seeds is not
+ * wanted. If
  * `final` is 0, or the course is stopped (*stopped), the expert
  * becomes the first candidate without a comparison. A generation that was not completed
  * does not count.

@@ -26,7 +26,8 @@ void pricer_free(struct pricer *pricer);
 /* Marks a server as taken, or as free again. */
 void pricer_take(struct pricer *pricer, uint32_t server);
 void pricer_give_back(struct pricer *pricer, uint32_t server);
-/* Marks free servers as taken, or taken ones as free: a set, whose marks an outline has. */
+/* Marks free servers as taken, or taken ones as free: a set, whose marks an outline
+ * has. */
 void pricer_flip(struct pricer *pricer, const uint64_t *servers, uint64_t marks);
 /* Takes a server out of service for ever: an "empty" cluster does not have it either. */
 void pricer_set_down(struct pricer *pricer, uint32_t server);

@@ -134,7 +134,8 @@ close_draws(struct draws *d)
     rng_free(d->choice);
 }
 
-/* Draws the template of a job: without replacement until all have come, then a new round begins. */
+/* Draws the template of a job: without replacement until all have come, then a new round
+ * begins. */
 static const struct learn_template *
 choose(struct learn_course *c, struct draws *d, struct graph_job *job)
 {

@@ -6,8 +6,9 @@
  *     block      inside an empty meta-block, which the job reserves: the
  *                GreedyBlockAllocator notebook's
  *     compact    as few neighbouring communication groups as possible, then racks
- *     compact-2, compact-3, compact-back   the same, in the second, the third and the last
- *                such place: so a chooser can decide where a job goes
+ *     compact-2, compact-3, compact-back
+ *                the same, in the second, the third and the last such place: so a chooser
+ *                can decide where a job goes
  *
  * A heuristic sets the box in which the job may lie (origin, limit and within of struct
  * place_ramp), and calls place_units(). A new one is a function and a row of place_kinds.
