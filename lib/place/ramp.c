@@ -138,19 +138,20 @@ try_windows(struct place_placer *p, const struct place_plan *plan, int nth, bool
     uint32_t groups = ramp->shape[0] - ramp->limit[0] + 1;
     uint32_t racks = ramp->shape[1] - ramp->limit[1] + 1;
     uint32_t last[3] = {0, 0, 0};
+    enum place_outcome outcome = PLACE_NO_BLOCK;
     int fits = 0;
     for (uint32_t c = 0; c < groups; c++)
         for (uint32_t r = 0; r < racks; r++) {
             ramp->origin[0] = back ? groups - 1 - c : c;
             ramp->origin[1] = back ? racks - 1 - r : r;
-            if (place_units(p, plan) != PLACE_PLACED)
+            if ((outcome = place_units(p, plan)) != PLACE_PLACED)
                 continue;
             memcpy(last, ramp->origin, sizeof last);
             if (++fits == nth)
                 return PLACE_PLACED;
         }
     if (fits == 0)
-        return PLACE_NO_BLOCK;
+        return outcome;
     memcpy(ramp->origin, last, sizeof last);
     return place_units(p, plan);
 }
