@@ -36,14 +36,13 @@ struct learning {
     uint32_t nclusters;
     struct input **inputs;
     uint32_t ninputs;
-    bool ended;       /* the last of them */
-    const char *file; /* that the last record came from */
+    bool ended; /* the last of them */
     struct learn_world *worlds;
     struct learn_settings settings;
     size_t cluster_room, input_room;
     const char *advice; /* for graphs without times */
     struct rec_arena arena;
-    bool shared;
+    bool shared, apart;
     uint32_t units;
     uint64_t held_out;
     struct alloc_scorer *start, *scorer; /* the first may be NULL */
@@ -149,6 +148,7 @@ read_options(struct learning *l, const struct learn_args *args)
     o->final = (uint32_t) final;
     l->course.stop = is_interrupted;
     l->shared = args->shared_flag;
+    l->apart = args->apart_flag;
     o->seconds = 60 * minutes;
     l->units = (uint32_t)units;
     return !args->init_given ||
@@ -259,10 +259,8 @@ read_input(struct learning *l)
     l->ended = true;
     while ((status = cli_next(cli, &rec)) > 0) {
         struct input *in;
-        const char *file = rec_reader_file(cli->reader);
-        if ((rec.type == REC_MARK || file != l->file) && !end_input(l))
+        if (rec.type == REC_MARK && l->apart && !end_input(l))
             return false;
-        l->file = file;
         if (rec.type == REC_MARK || rec.type == REC_COMMENT)
             continue;
         if (!(in = current_input(l)) ||
