@@ -182,7 +182,7 @@ complete_line() {
     run complete_line rp-ramp-alloc --heuristic ""
     is "first-fit block compact compact-2 compact-3 compact-back"
     run complete_line rp-ramp-alloc bound --heuristic c
-    is "compact"
+    is "compact compact-2 compact-3 compact-back"
     run complete_line rp-ramp-alloc --order ""
     is "fifo shortest"
     run complete_line rp-ramp-alloc --base l
