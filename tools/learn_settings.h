@@ -23,9 +23,9 @@ bool learn_settings_check(struct learn_settings *settings) REC_MUST_CHECK;
 bool learn_settings_make(struct learn_settings *settings,
                          const struct learn_world *worlds,
                          uint32_t nworlds) REC_MUST_CHECK;
-/* Tells the figures of setting s on `episodes` episodes, with seeds from `seed` on, in
+/* Tells the figures of a setting on `episodes` episodes, with seeds from `seed` on, in
  * which the scorer decides. False: cli->err; REC_OK: it was interrupted. */
-bool learn_settings_judge(const struct learn_settings *settings, uint32_t s,
+bool learn_settings_judge(const struct learn_settings *settings, uint32_t number,
                           const struct learn_world *worlds, struct alloc_scorer *scorer,
                           uint32_t seed, uint32_t episodes) REC_MUST_CHECK;
 void learn_settings_free(struct learn_settings *settings);
