@@ -63,10 +63,10 @@ product_of(const struct at *at, const struct parallel_op *op)
 
 /*
  * Bytes that casting an element of a product's input moves. Before Blackwell the units
- * for 8 bits read their inputs along one dimension only, and scales of blocks hold for one
- * dimension: then the product for the gradient of the weights, which multiplies along the
- * other one, needs a copy of its own. In 4 bits that copy is turned by a Hadamard matrix,
- * from what is read again.
+ * for 8 bits read their inputs along one dimension only, and scales of blocks hold for
+ * one dimension: then the product for the gradient of the weights, which multiplies along
+ * the other one, needs a copy of its own. In 4 bits that copy is turned by a Hadamard
+ * matrix, from what is read again.
  */
 static double
 cast_bytes(const struct parallel_mix *mix, const struct parallel_machine *machine,
@@ -128,10 +128,10 @@ adapted(const struct parallel_mix *mix, const struct parallel_op *op)
 /*
  * An adapter of rank r multiplies an input of k elements by k x r and r x n: so little
  * that its bytes decide (Hu et al., "LoRA", 2021, with dropout). Elements moved forward:
- * dropout reads and writes k and writes a mask of a byte, the first product reads k; the second
- * writes n, the sum reads two and writes one of n. Backward: both products read the
- * gradient of n; the gradient of the first weights reads k; that of the input is written,
- * masked (read, written, the mask) and added (read twice, written).
+ * dropout reads and writes k and writes a mask of a byte, the first product reads k; the
+ * second writes n, the sum reads two and writes one of n. Backward: both products read
+ * the gradient of n; the gradient of the first weights reads k; that of the input is
+ * written, masked (read, written, the mask) and added (read twice, written).
  */
 static struct op_time
 time_adapter(const struct at *at, const struct parallel_op *op)
