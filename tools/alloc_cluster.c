@@ -1,7 +1,9 @@
 /* Reads which servers are out of service, and how jobs are placed. */
 #include "alloc_cluster.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 bool
 alloc_cluster_place(struct cli *cli, const char *option, const char *text,
@@ -11,6 +13,48 @@ alloc_cluster_place(struct cli *cli, const char *option, const char *text,
     cluster->placer.net = cluster->net;
     return place_options_parse(&cluster->placer, text, &wrong) ||
            cli_usage(cli, "--%s %s", option, wrong.text);
+}
+
+/* The ways that "any" stands for, as a list. NULL: out of memory. */
+static char *
+list_all(const struct net *net)
+{
+    char *text = calloc(1, 1000);
+    for (size_t i = 0; text && place_kinds[i]; i++)
+        if (place_kinds[i]->suits(net))
+            sprintf(text + strlen(text), "%s%s", *text ? "," : "", place_kinds[i]->name);
+    return text;
+}
+
+bool
+alloc_cluster_place_each(struct cli *cli, const char *option, const char *text,
+                         struct alloc_cluster *cluster)
+{
+    struct place_options first;
+    size_t room = 0;
+    char *rest, *way;
+    if (!text || (!strchr(text, ',') && strcasecmp(text, "any") != 0))
+        return alloc_cluster_place(cli, option, text, cluster);
+    cluster->ways = strcasecmp(text, "any") == 0 ? list_all(cluster->net) : strdup(text);
+    if (!(rest = cluster->ways))
+        return rec_fail_memory(&cli->err);
+    for (uint32_t i = 0; (way = strsep(&rest, ",")); i++) {
+        if (!alloc_cluster_place(cli, option, way, cluster))
+            return false;
+        if (i == 0) {
+            first = cluster->placer;
+            continue;
+        }
+        for (uint32_t k = 0; k < i; k++)
+            if ((k ? &cluster->more[k - 1] : &first)->kind == cluster->placer.kind)
+                return cli_usage(cli, "--%s names %s twice", option,
+                                 cluster->placer.kind->name);
+        if (!rec_grow(&cluster->more, &room, i, sizeof *cluster->more, &cli->err))
+            return false;
+        cluster->more[cluster->nmore++] = cluster->placer;
+    }
+    cluster->placer = first;
+    return true;
 }
 
 /* A server that the cluster does not have is a mistake: ignoring it would hide a wrong
@@ -38,17 +82,31 @@ alloc_cluster_free(struct alloc_cluster *cluster)
 {
     net_free(cluster->net);
     free(cluster->down);
+    free(cluster->more);
+    free(cluster->ways);
     *cluster = (struct alloc_cluster){.down = NULL};
 }
 
 void
 alloc_cluster_compare(const struct cli *cli, const struct alloc_cluster *cluster,
-                      const char *file, const struct place_kind *trained)
+                      const char *file, uint32_t trained)
 {
-    if (trained && trained != cluster->placer.kind)
+    uint32_t here = 0;
+    char before[200] = "", now[200] = "";
+    for (uint32_t i = 0; place_kinds[i]; i++) {
+        bool is = place_kinds[i] == cluster->placer.kind;
+        for (uint32_t k = 0; k < cluster->nmore; k++)
+            is = is || place_kinds[i] == cluster->more[k].kind;
+        here |= (uint32_t)is << i;
+        if (is)
+            rec_list_name(now, sizeof now, place_kinds[i]->name);
+        if (trained >> i & 1)
+            rec_list_name(before, sizeof before, place_kinds[i]->name);
+    }
+    if (trained && trained != here)
         cli_warn(
             cli,
             "%s was trained with --heuristic %s, but jobs are placed with %s: it may "
             "block more jobs than the other rules of --choose",
-            file, trained->name, cluster->placer.kind->name);
+            file, before, now);
 }

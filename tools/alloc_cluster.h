@@ -11,6 +11,9 @@
 struct alloc_cluster {
     struct net *net; /* owned */
     struct place_options placer;
+    struct place_options *more; /* owned: other ways of placing */
+    uint32_t nmore;
+    char *ways;     /* owned: texts that they borrow */
     uint32_t *down; /* owned: servers out of service */
     uint32_t ndown;
 };
@@ -19,13 +22,17 @@ struct alloc_cluster {
  * --option; NULL: in the way that is the default there. False: cli->err. */
 bool alloc_cluster_place(struct cli *cli, const char *option, const char *text,
                          struct alloc_cluster *cluster) REC_MUST_CHECK;
+/* The same of a list, separated by commas, or of "any", all ways that suit cluster->net:
+ * the first one becomes cluster->placer. */
+bool alloc_cluster_place_each(struct cli *cli, const char *option, const char *text,
+                              struct alloc_cluster *cluster) REC_MUST_CHECK;
 /* Reads the list of --down; NULL: none. False: cli->err. */
 bool alloc_cluster_down(struct cli *cli, const char *text,
                         struct alloc_cluster *cluster) REC_MUST_CHECK;
 void alloc_cluster_free(struct alloc_cluster *cluster);
-/* Warns if the policy in a file was trained with another way of placing than this
- * cluster's. `trained` is NULL if that of the training is not known. */
+/* Warns if the policy in a file was trained with other ways of placing than this
+ * cluster's: `trained` has a bit for each in place_kinds; 0: not known. */
 void alloc_cluster_compare(const struct cli *cli, const struct alloc_cluster *cluster,
-                           const char *file, const struct place_kind *trained);
+                           const char *file, uint32_t trained);
 
 #endif

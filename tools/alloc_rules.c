@@ -270,6 +270,8 @@ start(struct allocator *r)
         alloc_cluster_compare(r->cli, r->cluster, c->argument, alloc_choosing_trained(c));
     }
     r->options.placer = r->cluster->placer;
+    r->options.more = r->cluster->more;
+    r->options.nmore = r->cluster->nmore;
     r->options.down = r->cluster->down;
     r->options.ndown = r->cluster->ndown;
     return open_agent(r) &&

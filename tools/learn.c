@@ -6,6 +6,7 @@
 #include "main.h"
 
 #include "graph_times.h"
+#include "learn_settings.h"
 #include "net_option.h"
 #include "ramp_cluster.h"
 #include "rampipe/learn.h"
@@ -17,19 +18,31 @@
 
 /* The first seed of held-out episodes; those of training are smaller. */
 enum { HELD_OUT = 1000001 };
-/* Experts are compared in each other's settings: memory grows with the square. */
-enum { SETTINGS_MAX = 10000 };
+
+/* Graphs and jobs of a stream. */
+struct input {
+    struct graph_reading reading;
+    struct rec_map known; /* alternatives -> template */
+    struct learn_template *templates;
+    uint32_t ntemplates;
+    size_t template_room;
+};
 
 struct learning {
     struct cli *cli;
     struct learn_options options;
-    struct alloc_cluster cluster;
-    struct graph_reading reading;
-    struct rec_map known; /* alternatives -> template */
+    struct learn_course_options course; /* what all worlds have in common */
+    struct alloc_cluster *clusters;
+    uint32_t nclusters;
+    struct input **inputs;
+    uint32_t ninputs;
+    bool ended; /* the last of them */
+    struct learn_world *worlds;
+    struct learn_settings settings;
+    size_t cluster_room, input_room;
+    const char *advice; /* for graphs without times */
     struct rec_arena arena;
-    struct learn_template *templates;
-    struct learn_setting *settings;
-    size_t template_room, setting_room;
+    bool shared, apart;
     uint32_t units;
     uint64_t held_out;
     struct alloc_scorer *start, *scorer; /* the first may be NULL */
@@ -53,119 +66,65 @@ is_interrupted(void)
 
 /* ---- options ------------------------------------------------------------- */
 
+/* --shape, a list: a cluster of each. With --cluster there is one. */
 static bool
-check_dist(struct learning *l, const char *option, const char *text)
+read_clusters(struct learning *l, const struct learn_args *args)
 {
-    struct rec_error err;
-    struct rng_dist *dist = rng_dist_new(text, 1, 1, &err);
-    rng_dist_free(dist);
-    if (dist)
-        return true;
-    if (err.code == REC_USAGE)
-        return cli_usage(l->cli, "--%s: %s", option, err.text);
-    l->cli->err = err;
-    return false;
-}
-
-/* The next item of a list that is separated by commas. An item may have commas itself, as
- * "pmf:1=0.5,2=0.5": a piece with "=" and no ":" before it belongs to the last item. */
-static bool
-next_item(struct rec_str *rest, struct rec_str *item)
-{
-    struct rec_str more, ahead;
-    if (!rec_str_split(rest, ',', item))
-        return false;
-    for (ahead = *rest; rec_str_split(&ahead, ',', &more); *rest = ahead) {
-        const char *equals = memchr(more.ptr, '=', more.len);
-        if (!equals || memchr(more.ptr, ':', (size_t)(equals - more.ptr)))
-            break;
-        item->len = (size_t)(more.ptr + more.len - item->ptr);
+    struct ramp_cluster_options options = RAMP_CLUSTER_OPTIONS(args);
+    struct rec_str rest = rec_str(args->shape_arg), shape;
+    struct cli *cli = l->cli;
+    options.several = true;
+    while (rec_str_split(&rest, ',', &shape)) {
+        struct net *net = NULL;
+        options.shape = rec_arena_copy(&l->arena, shape, &cli->err);
+        if (!options.shape ||
+            !rec_grow(&l->clusters, &l->cluster_room, l->nclusters + 1,
+                      sizeof *l->clusters, &cli->err) ||
+            (args->cluster_given &&
+             !(net = net_option(cli, "cluster", args->cluster_arg))))
+            return false;
+        l->clusters[l->nclusters] = (struct alloc_cluster){.net = NULL};
+        if (!ramp_cluster_read(cli, &options, net, &l->clusters[l->nclusters++]))
+            return false;
     }
     return true;
 }
 
+/* blocking, work, completion or cost:PRICE. */
 static bool
-add_setting(struct learning *l, const char *interarrival, struct rec_str fraction)
+read_objective(struct learning *l, const char *text)
 {
-    uint32_t n = l->options.nsettings;
-    const char *copy = rec_arena_copy(&l->arena, fraction, &l->cli->err);
-    if (!copy || !check_dist(l, "fractions", copy) ||
-        !rec_grow(&l->settings, &l->setting_room, n + 1, sizeof *l->settings,
-                  &l->cli->err))
-        return false;
-    l->settings[n] = (struct learn_setting){interarrival, copy};
-    l->options.nsettings++;
-    return true;
-}
-
-/* The interarrival distribution of a load: a number is the mean of an exponential one. */
-static const char *
-copy_interarrival(struct learning *l, struct rec_str load)
-{
-    static const char exponential[] = "exponential:";
-    struct rec_error *err = &l->cli->err;
-    const char *copy = NULL;
-    double mean;
-    char *text;
-    if (!rec_parse_num(load, &mean))
-        copy = rec_arena_copy(&l->arena, load, err);
-    else if (!(text = malloc(sizeof exponential + load.len)))
-        rec_fail_memory(err);
-    else {
-        sprintf(text, "%s%.*s", exponential, (int)load.len, load.ptr);
-        copy = rec_arena_copy(&l->arena, rec_str(text), err);
-        free(text);
-    }
-    return copy && check_dist(l, "loads", copy) ? copy : NULL;
-}
-
-/* Adds a load with each of the fractions, or if it is LOAD@FRACTION, with its own. */
-static bool
-add_load(struct learning *l, struct rec_str own, const char *fractions)
-{
-    struct rec_str rest = rec_str(fractions), load, fraction;
-    const char *interarrival;
-
-    rec_str_split(&own, '@', &load);
-    if (!(interarrival = copy_interarrival(l, load)))
-        return false;
-    if (own.ptr)
-        return add_setting(l, interarrival, own);
-    while (next_item(&rest, &fraction))
-        if (!add_setting(l, interarrival, fraction))
+    static const char *const names[] = {"blocking", "work", "completion", NULL};
+    size_t objective = LEARN_COST;
+    struct rec_str rest = rec_str(text), word;
+    rec_str_split(&rest, ':', &word);
+    if (!rec_str_is(word, "cost")) {
+        if (!cli_choice(l->cli, "objective", text, names, &objective))
             return false;
+    } else if (!rec_parse_num(rest, &l->course.price) || !(l->course.price > 0) ||
+               isinf(l->course.price))
+        return cli_usage(l->cli, "--objective cost:PRICE needs a price above 0, got '%s'",
+                         text);
+    l->course.objective = (enum learn_objective)objective;
     return true;
-}
-
-static bool
-read_settings(struct learning *l, const struct learn_args *args)
-{
-    struct rec_str rest = rec_str(args->loads_arg), load;
-    while (next_item(&rest, &load))
-        if (!add_load(l, load, args->fractions_arg))
-            return false;
-    if (l->options.nsettings > SETTINGS_MAX)
-        return cli_usage(l->cli, "--loads and --fractions make %u pairs, at most are %d",
-                         l->options.nsettings, SETTINGS_MAX);
-    l->options.settings = l->settings;
-    l->options.course.steps = args->steps_arg;
-    return check_dist(l, "steps", args->steps_arg);
 }
 
 static bool
 read_options(struct learning *l, const struct learn_args *args)
 {
-    const struct ramp_cluster_options cluster = RAMP_CLUSTER_OPTIONS(args);
     struct learn_options *o = &l->options;
     struct cli *cli = l->cli;
-    struct net *net = NULL;
     uint64_t seed, units, final, threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     double minutes = args->generations_given && !args->minutes_given ? INFINITY : 1;
 
     o->generations = UINT64_MAX;
-    if ((args->cluster_given && !(net = net_option(cli, "cluster", args->cluster_arg))) ||
-        !ramp_cluster_read(cli, &cluster, net, &l->cluster) || !read_settings(l, args) ||
-        !cli_count(cli, "jobs", args->jobs_arg, 1, 100000000, &o->course.jobs) ||
+    l->settings = (struct learn_settings){.cli = cli,
+                                          .loads = args->loads_arg,
+                                          .fractions = args->fractions_arg,
+                                          .steps = args->steps_arg};
+    if (!read_clusters(l, args) || !learn_settings_check(&l->settings) ||
+        !read_objective(l, args->objective_arg) ||
+        !cli_count(cli, "jobs", args->jobs_arg, 1, 100000000, &l->course.jobs) ||
         (args->minutes_given &&
          !cli_amount(cli, "minutes", args->minutes_arg, false, &minutes)) ||
         (args->generations_given && !cli_count(cli, "generations", args->generations_arg,
@@ -187,12 +146,10 @@ read_options(struct learning *l, const struct learn_args *args)
     o->seed = (uint32_t)seed;
     o->threads = (uint32_t)threads;
     o->final = (uint32_t) final;
-    o->course.stop = is_interrupted;
+    l->course.stop = is_interrupted;
+    l->shared = args->shared_flag;
+    l->apart = args->apart_flag;
     o->seconds = 60 * minutes;
-    o->course.admission.placer = l->cluster.placer;
-    o->course.admission.down = l->cluster.down;
-    o->course.admission.ndown = l->cluster.ndown;
-    o->experts = !args->shared_flag;
     l->units = (uint32_t)units;
     return !args->init_given ||
            (l->start = alloc_scorer_read(args->init_arg, &cli->err)) != NULL;
@@ -200,28 +157,95 @@ read_options(struct learning *l, const struct learn_args *args)
 
 /* ---- the input ----------------------------------------------------------- */
 
+/* The input that is being read; a stream is an input of its own. NULL: cli->err. */
+static struct input *
+current_input(struct learning *l)
+{
+    if (l->ended) {
+        struct input *in;
+        if (!rec_grow(&l->inputs, &l->input_room, l->ninputs + 1, sizeof *l->inputs,
+                      &l->cli->err) ||
+            !(in = l->inputs[l->ninputs] = calloc(1, sizeof *in))) {
+            rec_fail_memory(&l->cli->err);
+            return NULL;
+        }
+        in->reading.store.advice = l->advice;
+        l->ninputs++;
+        l->ended = false;
+    }
+    return l->inputs[l->ninputs - 1];
+}
+
+/* What follows is another input. */
 static bool
-take_job(struct learning *l)
+end_input(struct learning *l)
+{
+    bool ended = l->ended;
+    l->ended = true;
+    return ended || graph_reading_end(&l->inputs[l->ninputs - 1]->reading, &l->cli->err);
+}
+
+static bool
+take_job(struct learning *l, struct input *in)
 {
     struct cli *cli = l->cli;
-    const struct graph_job *job = &l->reading.job;
+    const struct graph_job *job = &in->reading.job;
     struct rec_str rest, id;
-    const struct graph_store *store = &l->reading.store;
-    uint32_t n = l->options.course.ntemplates;
+    const struct graph_store *store = &in->reading.store;
     const char *graphs;
 
-    if (rec_map_get(&l->known, job->graphs) != REC_NONE)
+    if (rec_map_get(&in->known, job->graphs) != REC_NONE)
         return true;
     rest = job->graphs;
     rec_str_split(&rest, ',', &id);
     if (!(graphs = rec_arena_copy(&l->arena, job->graphs, &cli->err)) ||
-        !rec_grow(&l->templates, &l->template_room, n + 1, sizeof *l->templates,
-                  &cli->err) ||
-        !rec_map_add(&l->known, rec_str(graphs), n, &cli->err))
+        !rec_grow(&in->templates, &in->template_room, in->ntemplates + 1,
+                  sizeof *in->templates, &cli->err) ||
+        !rec_map_add(&in->known, rec_str(graphs), in->ntemplates, &cli->err))
         return false;
-    l->templates[n] = (struct learn_template){
+    in->templates[in->ntemplates++] = (struct learn_template){
         rec_str(graphs), graph_sequential(store->graph[graph_store_find(store, id)])};
-    l->options.course.ntemplates++;
+    return true;
+}
+
+/* Makes the worlds: an input on each cluster, all inputs on one, or each on its own. */
+static bool
+make_worlds(struct learning *l)
+{
+    struct rec_error *err = &l->cli->err;
+    uint32_t n = l->ninputs > l->nclusters ? l->ninputs : l->nclusters;
+    if (l->ninputs > 1 && l->nclusters > 1 && l->ninputs != l->nclusters)
+        return cli_usage(l->cli, "--shape has %u shapes, but there are %u inputs",
+                         l->nclusters, l->ninputs);
+    if (!(l->worlds = calloc(n, sizeof *l->worlds)))
+        return rec_fail_memory(err);
+    for (uint32_t i = 0; i < n; i++) {
+        struct input *in = l->inputs[l->ninputs > 1 ? i : 0];
+        const struct alloc_cluster *cluster = &l->clusters[l->nclusters > 1 ? i : 0];
+        struct learn_course_options *course = &l->worlds[i].course;
+        if (in->ntemplates == 0)
+            return rec_fail(err, REC_DATA,
+                            "the input has no job records: training needs alternatives "
+                            "of jobs, from which it chooses");
+        *course = l->course;
+        course->templates = in->templates;
+        course->ntemplates = in->ntemplates;
+        course->admission.placer = cluster->placer;
+        course->admission.more = cluster->more;
+        course->admission.nmore = cluster->nmore;
+        course->admission.down = cluster->down;
+        course->admission.ndown = cluster->ndown;
+        l->worlds[i].store = &in->reading.store;
+    }
+    l->options.worlds = l->worlds;
+    l->options.nworlds = n;
+    if (!learn_settings_make(&l->settings, l->worlds, n))
+        return false;
+    for (uint32_t i = 0; l->shared && i < l->settings.n; i++)
+        l->settings.setting[i].expert = 0;
+    l->options.settings = l->settings.setting;
+    l->options.nsettings = l->settings.n;
+    l->options.nexperts = l->shared ? 1 : l->settings.nexperts;
     return true;
 }
 
@@ -232,18 +256,20 @@ read_input(struct learning *l)
     enum graph_taken taken;
     struct rec rec;
     int status;
-    while ((status = cli_next(cli, &rec)) > 0)
-        if (!graph_reading_take(&l->reading, cli->reader, &rec, &taken, &cli->err) ||
-            (taken == GRAPH_JOB_TAKEN && !take_job(l)))
+    l->ended = true;
+    while ((status = cli_next(cli, &rec)) > 0) {
+        struct input *in;
+        if (rec.type == REC_MARK && l->apart && !end_input(l))
             return false;
-    if (status < 0 || !graph_reading_end(&l->reading, &cli->err))
-        return false;
-    l->options.course.templates = l->templates;
-    return l->options.course.ntemplates > 0 ||
-           rec_fail(
-               &cli->err, REC_DATA,
-               "the input has no job records: training needs alternatives of jobs, from "
-               "which it chooses");
+        if (rec.type == REC_MARK || rec.type == REC_COMMENT)
+            continue;
+        if (!(in = current_input(l)) ||
+            !graph_reading_take(&in->reading, cli->reader, &rec, &taken, &cli->err) ||
+            (taken == GRAPH_JOB_TAKEN && !take_job(l, in)))
+            return false;
+    }
+    return status == 0 && end_input(l) && (l->ninputs > 0 || current_input(l)) &&
+           make_worlds(l);
 }
 
 /* ---- training ------------------------------------------------------------ */
@@ -261,38 +287,15 @@ tell(void *context, const struct learn_progress *p)
     cli_progress_share(l->cli, p->share, p->generation, what);
 }
 
-/* Reports the blocking rate on episodes that were not used in training. */
+/* Reports how the result does on episodes that were not used in training. */
 static bool
 judge(struct learning *l)
 {
-    const struct alloc_choosing choosing = {
-        .chooser = alloc_chooser_find(rec_str("learned")), .self = l->scorer};
-    struct learn_course_options options = l->options.course;
     struct rec_error *err = &l->cli->err;
-    struct learn_course *course;
     bool ok = true;
-
-    options.admission.choosing = &choosing;
-    if (l->held_out == 0 ||
-        !(course = learn_course_new(&options, &l->reading.store, err)))
-        return l->held_out == 0;
-    for (uint32_t s = 0; ok && s < l->options.nsettings; s++) {
-        const struct learn_setting *setting = &l->settings[s];
-        double n = (double)l->held_out, sum = 0, squares = 0, blocking = 0;
-        for (uint32_t i = 0; ok && i < l->held_out; i++) {
-            cli_progress(l->cli, s * l->held_out + i, l->options.nsettings * l->held_out,
-                         "held-out episodes");
-            ok = learn_course_run(course, setting, HELD_OUT + i, &blocking, err);
-            sum += blocking;
-            squares += blocking * blocking;
-        }
-        if (ok)
-            cli_note(l->cli, "%s, %s: blocking rate %.4f, standard error %.4f",
-                     setting->interarrival, setting->fraction, sum / n,
-                     n > 1 ? sqrt(fmax(0, squares / n - sum / n * (sum / n)) / (n - 1))
-                           : (double)NAN);
-    }
-    learn_course_free(course);
+    for (uint32_t s = 0; ok && l->held_out > 0 && s < l->settings.n; s++)
+        ok = learn_settings_judge(&l->settings, s, l->worlds, l->scorer, HELD_OUT,
+                                  (uint32_t)l->held_out);
     if (!ok && err->code == REC_OK) {
         cli_warn(l->cli, "interrupted before all held-out episodes had run");
         return true;
@@ -313,10 +316,11 @@ train(struct learning *l)
         l->scorer = l->start ? l->start : alloc_scorer_new(l->units, 1, &cli->err);
         l->start = NULL;
         if (l->scorer)
-            alloc_cluster_compare(cli, &l->cluster, "the policy", l->scorer->heuristic);
+            alloc_cluster_compare(cli, &l->clusters[0], "the policy",
+                                  l->scorer->heuristics);
     } else {
-        l->scorer = learn_train(&l->options, &l->reading.store, l->start, l->units,
-                                &generations, &stopped, &cli->err);
+        l->scorer = learn_train(&l->options, l->start, l->units, &generations, &stopped,
+                                &cli->err);
         if (stopped && l->scorer)
             cli_warn(
                 cli,
@@ -354,7 +358,7 @@ run(struct cli *cli, const struct learn_args *args)
     char advice[GRAPH_TIMES_MAX];
     bool ok;
 
-    l.reading.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
+    l.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     cli->gathers = true;
     l.options.tell = tell;
     l.options.context = &l;
@@ -362,12 +366,19 @@ run(struct cli *cli, const struct learn_args *args)
          train_and_judge(&l) && cli_open_writer(cli, true);
     if (ok)
         alloc_scorer_write(l.scorer, cli->writer);
-    alloc_cluster_free(&l.cluster);
-    graph_reading_free(&l.reading);
-    rec_map_free(&l.known);
+    for (uint32_t i = 0; i < l.nclusters; i++)
+        alloc_cluster_free(&l.clusters[i]);
+    for (uint32_t i = 0; i < l.ninputs; i++) {
+        graph_reading_free(&l.inputs[i]->reading);
+        rec_map_free(&l.inputs[i]->known);
+        free(l.inputs[i]->templates);
+        free(l.inputs[i]);
+    }
+    free(l.clusters);
+    free(l.inputs);
+    free(l.worlds);
+    learn_settings_free(&l.settings);
     rec_arena_free(&l.arena);
-    free(l.templates);
-    free(l.settings);
     alloc_scorer_free(l.start);
     alloc_scorer_free(l.scorer);
     return ok;

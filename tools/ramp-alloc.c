@@ -9,13 +9,18 @@
 static bool
 run(struct cli *cli, const struct ramp_alloc_args *args)
 {
-    const struct ramp_cluster_options options = RAMP_CLUSTER_OPTIONS(args);
+    struct ramp_cluster_options options = RAMP_CLUSTER_OPTIONS(args);
     const struct alloc_rules rules = {
         ALLOC_RULES(args),
         .refusal = "the stream has a cluster already: it has been through an allocator"};
     struct alloc_cluster cluster = {.net = NULL};
-    bool ok = ramp_cluster_read(cli, &options, NULL, &cluster) &&
-              alloc_rules_run(cli, &rules, &cluster);
+    bool ok;
+    options.several = true;
+    ok = ramp_cluster_read(cli, &options, NULL, &cluster);
+    /* An answer names a graph, not a way of placing. */
+    if (ok && args->agent_given && cluster.nmore)
+        ok = cli_usage(cli, "--agent takes one --heuristic, got %u", cluster.nmore + 1);
+    ok = ok && alloc_rules_run(cli, &rules, &cluster);
     alloc_cluster_free(&cluster);
     return ok;
 }

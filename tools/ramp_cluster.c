@@ -50,23 +50,27 @@ bool
 ramp_cluster_read(struct cli *cli, const struct ramp_cluster_options *options,
                   struct net *net, struct alloc_cluster *cluster)
 {
-    struct place_options *placer = &cluster->placer;
+    const char *heuristic = net && !options->heuristic_given ? NULL : options->heuristic;
     const char *given = net ? find_given(options) : NULL;
+    bool block = false;
     uint32_t meta[3];
 
     cluster->net = net;
     if (given)
         return cli_usage(cli, "--%s describes a RAMP: leave it out, or --cluster", given);
     if ((!net && !read_network(cli, options, &cluster->net)) ||
-        !alloc_cluster_place(cli, "heuristic",
-                             net && !options->heuristic_given ? NULL : options->heuristic,
-                             cluster) ||
+        !(options->several ? alloc_cluster_place_each
+                           : alloc_cluster_place)(cli, "heuristic", heuristic, cluster) ||
         !read_shape(cli, "meta", options->meta, meta) ||
         !alloc_cluster_down(cli, options->down, cluster))
         return false;
-    if (options->meta_given && (!placer->kind->argument || placer->argument))
-        return cli_usage(cli, "--meta is for --heuristic block");
-    if (placer->kind->argument && !placer->argument)
+    for (uint32_t i = 0; i <= cluster->nmore; i++) {
+        struct place_options *placer = i ? &cluster->more[i - 1] : &cluster->placer;
+        if (!placer->kind->argument || placer->argument)
+            continue;
+        block = true;
         placer->argument = options->meta;
-    return true;
+    }
+    return !options->meta_given || block ||
+           cli_usage(cli, "--meta is for --heuristic block");
 }

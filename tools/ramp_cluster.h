@@ -13,6 +13,7 @@ struct ramp_cluster_options {
     const char *shape, *bandwidth, *propagation, *io, *memory, *collective_rate;
     const char *down; /* NULL: none */
     const char *heuristic, *meta;
+    bool several; /* --heuristic may be a list */
 };
 #define RAMP_CLUSTER_OPTIONS(args)                                                      \
     {                                                                                   \

@@ -77,19 +77,24 @@ extern const struct alloc_policy alloc_policies[];
  * decision. */
 struct alloc_alternative {
     uint32_t graph;    /* its index in the store */
+    uint32_t way;      /* in which it is placed: 0, or 1 + an index of options.more */
     const char *cause; /* why it cannot start; NULL: it can */
+    /* An alternative before it has the same graph on the same servers, and so is as good:
+     * one that compares all may leave it out. */
+    bool repeats;
     /* If it was placed: it can start, or its cause is "deadline". */
     uint32_t nservers;
-    const uint32_t *servers; /* per slot */
-    double step;             /* time of a training step, seconds */
-    double finish;           /* when it would complete, seconds */
+    const uint64_t *taken; /* its servers: bit s % 64 of taken[s / 64] */
+    double step;           /* time of a training step, seconds */
+    double finish;         /* when it would complete, seconds */
 };
 
 /** The job that is to be decided, and its alternatives. A chooser asks for them one by
  * one, because trying one takes time. */
 struct alloc_question;
 
-/** How many alternatives there are, at least 1. */
+/** How many alternatives there are, at least 1: each graph of the job in each way of
+ * placing, one graph after the other. */
 uint32_t alloc_question_count(const struct alloc_question *question);
 /** How many servers are free. */
 uint32_t alloc_question_free_servers(const struct alloc_question *question);
@@ -178,8 +183,9 @@ struct alloc_expert {
  * with the highest score is chosen if that is at least 0; else the job is refused.
  */
 struct alloc_scorer {
-    const struct place_kind *heuristic; /* used in training; NULL: not known */
-    uint32_t units;                     /* hidden units of each expert */
+    uint32_t
+        heuristics; /* used in training, a bit for each of place_kinds; 0: not known */
+    uint32_t units; /* hidden units of each expert */
     uint32_t nexperts;
     struct alloc_expert *expert; /* owned */
 };
@@ -246,8 +252,8 @@ struct alloc_chooser {
  *
  * The jobs of a future, and the times between them, are drawn from those that came; the
  * base decides in it. The base's answer for the job at hand is taken, unless another
- * answer leads to more accepted jobs in the same futures, by more than the standard error
- * of the mean difference. (One step of policy improvement; Bertsekas, "Rollout, Policy
+ * answer leads to more accepted jobs in the same futures. (One
+ * step of policy improvement; Bertsekas, "Rollout, Policy
  * Iteration, and Distributed Reinforcement Learning", 2020.)
  */
 extern const struct alloc_chooser alloc_choosers[];
@@ -268,9 +274,9 @@ bool alloc_choosing_open(struct alloc_choosing *choosing, const char *text,
                          const struct alloc_choice *choice,
                          struct rec_error *err) REC_MUST_CHECK;
 void alloc_choosing_close(struct alloc_choosing *choosing);
-/** The heuristic that a learned chooser was trained with. NULL: the chooser is not a
- * learned one, or its file does not name the heuristic. */
-const struct place_kind *alloc_choosing_trained(const struct alloc_choosing *choosing);
+/** The heuristics that a learned chooser was trained with, as in struct alloc_scorer. 0:
+ * the chooser is not a learned one, or its file does not name them. */
+uint32_t alloc_choosing_trained(const struct alloc_choosing *choosing);
 
 /* ---- agents: choosers that are processes --------------------------------- */
 
@@ -319,6 +325,13 @@ enum alloc_order { ALLOC_FIFO, ALLOC_SHORTEST };
 
 struct alloc_admission_options {
     struct place_options placer;
+    /* More ways of placing, on the same network: each makes an alternative of each graph
+     * of a job. Borrowed. */
+    const struct place_options *more;
+    uint32_t nmore;
+    /* Decisions are only counted: they come without layout, servers and cost, and the
+     * causes of blocks without details; this is faster. */
+    bool counted;
     const struct alloc_choosing *choosing; /* borrowed */
     size_t queue;                          /* how many jobs may wait */
     enum alloc_order order;
@@ -355,12 +368,14 @@ struct alloc_decision {
      * action. */
     const struct graph *graph;
     bool new_graph; /* it was, and no decision has named it before */
-    /* If the job starts: */
+    /* If the job starts, unless options.counted: */
     struct sim_layout *layout;
     bool new_layout;             /* no job has used this layout before */
     const uint32_t *servers;     /* per slot */
     const struct sim_cost *cost; /* of a training step */
-    double finish;               /* seconds */
+    /* In any case, if it starts: */
+    uint32_t nservers;
+    double finish; /* seconds */
 };
 
 /** Adds op= and server= to the block record being written, if a whole action breaks a

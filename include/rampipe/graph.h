@@ -298,6 +298,10 @@ struct graph_job {
     double arrival;        /* seconds */
     double steps;
     double deadline; /* seconds from arrival; inf: none */
+    /* The indexes of the alternatives in a store, for one who knows them: then nobody
+     * looks for their names. NULL: not known. Borrowed. */
+    const uint32_t *known;
+    uint32_t nknown;
 };
 
 /** Most steps of a job: beyond 2^53 not every integer is a double. */

@@ -54,18 +54,34 @@ struct learn_template {
     double sequential;     /* time of a step on one server, seconds */
 };
 
-/** How the jobs of an episode come: two distributions (struct rng_dist). */
+/** How the jobs of an episode come: distributions (struct rng_dist). */
 struct learn_setting {
     const char *interarrival; /* seconds */
     const char *fraction; /* deadline / (sequential time * steps); NULL: no deadlines */
+    const char *steps;    /* training steps of a job */
+    uint32_t world;       /* in training: where they come */
+    uint32_t expert;      /* in training: which expert it is for */
+};
+
+/** What counts in an episode: of each job a number, and of the episode their mean. */
+enum learn_objective {
+    LEARN_BLOCKED, /* 1 if the job is blocked, else 0 */
+    LEARN_WORK,    /* the same, weighted by sequential time * steps */
+    /* Completion time / (sequential time * steps); 1 if it is blocked. */
+    LEARN_COMPLETION,
+    /* Servers * time / (sequential time * steps), weighted by the latter; a blocked job
+     * costs `price` instead: what it costs to have its work done elsewhere, in the price
+     * of a server here. */
+    LEARN_COST
 };
 
 struct learn_course_options {
     struct alloc_admission_options admission; /* its chooser must be ready to decide */
-    const char *steps;                        /* of a job: a distribution */
     uint64_t jobs;                            /* in an episode */
     const struct learn_template *templates;   /* borrowed */
     uint32_t ntemplates;
+    enum learn_objective objective;
+    double price; /* of LEARN_COST */
     /* Called before each job, from any thread; true ends the episode. May be NULL. */
     bool (*stop)(void);
 };
@@ -78,8 +94,9 @@ struct learn_course *learn_course_new(const struct learn_course_options *options
                                       struct rec_error *err) REC_MUST_CHECK;
 /** `course` may be NULL. */
 void learn_course_free(struct learn_course *course);
-/** Runs an episode. *blocking is the share of its jobs that were blocked. The same seed
- * draws the same jobs for every course. False: *err; its code is REC_OK if the episode
+/** Runs an episode. *blocking is the share of its jobs that were blocked, or what the
+ * objective says. The same seed draws the same jobs for every course. False: *err; its
+ * code is REC_OK if the episode
  * was stopped. */
 bool learn_course_run(struct learn_course *course, const struct learn_setting *setting,
                       uint32_t seed, double *blocking,
@@ -100,11 +117,18 @@ struct learn_progress {
     double share;
 };
 
+/** A cluster, and jobs that come there. */
+struct learn_world {
+    struct learn_course_options course; /* its chooser is set by the training */
+    struct graph_store *store;          /* borrowed */
+};
+
 struct learn_options {
-    struct learn_course_options course;   /* its chooser is set by the training */
+    const struct learn_world *worlds; /* borrowed; at least one */
+    uint32_t nworlds;
     const struct learn_setting *settings; /* borrowed */
     uint32_t nsettings;
-    bool experts;         /* an expert for each setting; false: one for all settings */
+    uint32_t nexperts;    /* settings of the same expert have the same weights */
     uint64_t generations; /* at least 1; UINT64_MAX: only `seconds` limits them */
     double seconds;       /* processor time; INFINITY: only `generations` limits it */
     double sigma;         /* size of the first steps */
@@ -120,7 +144,7 @@ struct learn_options {
  * Trains a scorer, all its experts at the same time: each has a strategy of its own,
  * whose points are its weights in units of 1 / the spread of each feature (struct
  * alloc_feature). In all episodes the other experts decide, too, where their centers are
- * nearest. The center of an expert is the regime of an episode of its setting.
+ * nearest. The center of an expert is the mean regime of an episode of each setting.
  *
  * Value of a point: for each setting of its expert, the blocking rate in one episode (the
  * same for all points of a generation), divided by sqrt(0.001 + the mean blocking rate of
@@ -139,7 +163,7 @@ struct learn_options {
  *         if no block of d servers would be free for the next job
  *     2 height - work - overhead + 3 block-1 + 3 block-3 - 2 free-1 - 2 free-3 - m for
  *         m = 0, 1/2, 1: packs jobs densely
- * If each setting has its expert, weights of features of the regime are not trained and
+ * If there are several experts, weights of features of the regime are not trained and
  * stay 0, unless `start` has some.
  *
  * After 40, 80, 160, ... generations the experts are compared in each setting; "better"
@@ -152,7 +176,10 @@ struct learn_options {
  * End: candidates are the mean of the strategy's means over the last third of the
  * generations, the means over each sixth but the first, and the points that the expert
  * started from last and first. They are compared over 12 episodes, and the best three
- * over `final` more. If `final` is 0, or the course is stopped (*stopped), the expert
+ * over `final` more; there, half of what counts is the mean over the episodes, and half
+ * the worst of each 20 of them, because a policy that jams on some seeds is not
+ * wanted. If
+ * `final` is 0, or the course is stopped (*stopped), the expert
  * becomes the first candidate without a comparison. A generation that was not completed
  * does not count.
  *
@@ -161,7 +188,6 @@ struct learn_options {
  * code is REC_OK if training was stopped before the first generation was completed.
  */
 struct alloc_scorer *learn_train(const struct learn_options *options,
-                                 struct graph_store *store,
                                  const struct alloc_scorer *start, uint32_t units,
                                  uint64_t *generations, bool *stopped,
                                  struct rec_error *err) REC_MUST_CHECK;

@@ -170,9 +170,10 @@ bool place_on(struct place_placer *placer, const struct place_plan *plan,
 
 /**
  * True if memory cannot decide where a unit goes: no server can be asked for more than it
- * has, and the heuristic takes the first free block of the cluster. Then all units of k
- * parts go to the same block, whether as the first free one for k parts or as that of a
- * parent. So a placement is known once there is a block for each number of parts.
+ * has, and the heuristic takes the first free block of the cluster, or of a window. Then
+ * all units of k parts go to the same block, whether as the first free one for k parts or
+ * as that of a parent. So a placement is known once there is a
+ * block for each number of parts.
  */
 bool place_is_light(const struct place_placer *placer, const struct place_plan *plan);
 /** Places a light plan: only the first unit of each number of parts. placement->server is

@@ -928,9 +928,9 @@ REC_ROW(BLOCK, ALONE, "block",
     REC_KEY("demand_bytes", AMOUNT, "as in done"))
 
 REC_ROW(POLICY, ALONE, "policy",
-    "The heuristic by which jobs were placed when a learned chooser was trained.",
-    "policy\tcompact",
-    REC_FIELD("HEURISTIC", ID, "first-fit, block, compact"),
+    "The heuristics by which jobs could be placed when a learned chooser was trained.",
+    "policy\tfirst-fit,compact",
+    REC_FIELD("HEURISTIC", IDS, "first-fit, block, compact, ..., with commas between"),
 )
 
 REC_ROW(EXPERT, ALONE, "expert",

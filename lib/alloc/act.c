@@ -340,6 +340,7 @@ refuse(struct alloc_question *q, const struct act_broken *broken, uint32_t *choi
     q->cause = broken->cause;
     q->op = broken->op;
     q->server = broken->server;
+    q->explained = true;
     q->failed = broken->unit;
     q->left = broken->left;
     q->may_wait = false;
@@ -417,7 +418,7 @@ place_by_rule(struct act *act, struct alloc_question *q, uint32_t graph, uint32_
         return false;
     *choice = q->cause ? ALLOC_NONE : ALLOC_ACTED;
     return trial->outcome != PLACE_PLACED || act->nplaces + act->ntransfers == 0 ||
-           add_to(act, q, graph, &q->acted.trial, choice, err);
+           add_to(act, q, graph, &q->trial, choice, err);
 }
 
 bool

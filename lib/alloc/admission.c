@@ -25,6 +25,10 @@ struct alloc_admission {
     struct alloc_admission *host, *guest;
     struct arrivals arrivals;       /* while another one is the guest */
     struct pricer *pricer;          /* the host's */
+    size_t nwords;                  /* of a set of servers */
+    uint64_t *held;                 /* servers of running jobs, a bit for each */
+    uint64_t marks;                 /* of these, XORed */
+    uint64_t state;                 /* XOR of the marks of the running jobs */
     uint32_t nfree;                 /* servers */
     uint64_t *owner;                /* per server, see alloc_admission_owners() */
     size_t nwritten;                /* of a host: layouts with a name, with which some
@@ -51,36 +55,38 @@ enter(struct alloc_admission *a)
 {
     struct alloc_admission *guest = a->host->guest;
     struct features *features = a->question.features;
-    const struct place_vacancy *vacancy;
     if (guest == a)
         return;
-    vacancy = pricer_vacancy(a->pricer);
-    for (uint32_t i = 0; i < net_servers(a->options.placer.net); i++)
-        if (a->owner[i] && place_is_free(vacancy, i))
-            pricer_take(a->pricer, i);
-        else if (!a->owner[i] && !place_is_free(vacancy, i))
-            pricer_give_back(a->pricer, i);
-    if (features && guest)
+    pricer_flip(a->pricer, guest->held, guest->marks);
+    pricer_flip(a->pricer, a->held, a->marks);
+    if (features) {
         guest->arrivals = features->arrivals;
-    if (features)
         features->arrivals = a->arrivals;
+    }
     a->host->guest = a;
 }
 
+/* Gives servers to a job, counted from 1, or with owner 0 back. */
 static void
-take_server(struct alloc_admission *a, uint32_t server, uint64_t owner)
+hand_over(struct alloc_admission *a, const uint64_t *taken, uint64_t marks,
+          uint64_t owner)
 {
-    a->owner[server] = owner;
-    a->nfree--;
-    pricer_take(a->pricer, server);
+    pricer_flip(a->pricer, taken, marks);
+    for (size_t w = 0; w < a->nwords; w++)
+        a->held[w] ^= taken[w];
+    a->marks ^= marks;
+    for (size_t w = 0; !a->options.counted && w < a->nwords; w++)
+        for (uint64_t left = taken[w]; left; left &= left - 1)
+            a->owner[w * 64 + (size_t)__builtin_ctzll(left)] = owner;
 }
 
-static void
-give_back(struct alloc_admission *a, uint32_t server)
+/* The same for the same servers and the same end, whatever else is free. */
+static uint64_t
+mark_of(uint64_t servers, double finish)
 {
-    a->owner[server] = 0;
-    a->nfree++;
-    pricer_give_back(a->pricer, server);
+    uint64_t bits;
+    memcpy(&bits, &finish, sizeof bits);
+    return rec_mix(servers ^ rec_mix(bits));
 }
 
 struct alloc_admission *
@@ -98,14 +104,21 @@ alloc_admission_new(const struct alloc_admission_options *options,
     a->decide = decide;
     a->context = context;
     a->nfree = net_servers(options->placer.net);
-    a->question = (struct alloc_question){.store = store};
+    a->question = (struct alloc_question){.store = store, .counted = options->counted};
     a->host = options->host ? options->host : a;
+    if (!options->host)
+        a->guest = a;
     a->pricer = a->question.pricer =
         options->host
             ? options->host->pricer
             : pricer_new(&a->options.placer, store,
                          options->layouts ? options->layouts : SIM_LAYOUTS_MAX_ALLOC,
                          err);
+    for (uint32_t i = 0; a->pricer && !options->host && i < options->nmore; i++)
+        if (!pricer_add_way(a->pricer, &options->more[i], err)) {
+            alloc_admission_free(a);
+            return NULL;
+        }
     if (options->host)
         a->question.features = options->host->question.features;
     else if (options->choosing->chooser->observes &&
@@ -113,8 +126,11 @@ alloc_admission_new(const struct alloc_admission_options *options,
         alloc_admission_free(a);
         return NULL;
     }
+    if (a->pricer)
+        (void)pricer_taken(a->pricer, &a->nwords);
+    a->held = a->pricer ? calloc(a->nwords, sizeof *a->held) : NULL;
     a->owner = a->pricer ? calloc(a->nfree, sizeof *a->owner) : NULL;
-    if (!a->owner) {
+    if (!a->owner || !a->held) {
         if (a->pricer)
             rec_fail_memory(err);
         alloc_admission_free(a);
@@ -129,8 +145,6 @@ alloc_admission_new(const struct alloc_admission_options *options,
         if (!options->host)
             pricer_set_down(a->pricer, server);
     }
-    if (!options->host)
-        a->guest = a;
     return a;
 }
 
@@ -139,18 +153,19 @@ alloc_admission_free(struct alloc_admission *a)
 {
     if (!a)
         return;
+    if (a->host->guest == a && a->host != a)
+        enter(a->host);
     if (a->host == a)
         pricer_free(a->pricer);
     else
         a->question.features = NULL; /* the host's */
-    if (a->host->guest == a)
-        a->host->guest = NULL;
     question_free(&a->question);
     for (size_t i = 0; i < a->nrunning; i++) {
         if (a->host != a && a->running[i].layout)
             sim_layout_release(a->running[i].layout);
-        free(a->running[i].servers);
+        free(a->running[i].taken);
     }
+    free(a->held);
     event_queue_free(&a->ends);
     waiters_free(&a->waiters);
     free(a->owner);
@@ -170,8 +185,8 @@ alloc_admission_owners(const struct alloc_admission *a)
 /* Lets a job run on servers until `finish`. `layout` is NULL if the job runs in another
  * admission, too, of which this one is a copy: the layout is held there. */
 static bool
-occupy(struct alloc_admission *a, struct sim_layout *layout, const uint32_t *servers,
-       uint32_t n, double finish, struct running **running, struct rec_error *err)
+occupy(struct alloc_admission *a, struct sim_layout *layout, const uint64_t *taken,
+       uint64_t marks, uint32_t n, double finish, struct rec_error *err)
 {
     struct running *r;
     uint32_t index;
@@ -181,18 +196,27 @@ occupy(struct alloc_admission *a, struct sim_layout *layout, const uint32_t *ser
         if (!rec_grow(&a->running, &a->running_room, a->nrunning + 1, sizeof *a->running,
                       err))
             return false;
-        index = (uint32_t)a->nrunning++;
+        index = (uint32_t)a->nrunning;
+        a->running[index].taken = malloc(a->nwords * sizeof *taken);
+        if (!a->running[index].taken)
+            return rec_fail_memory(err);
+        a->nrunning++;
     }
-    r = *running = &a->running[index];
-    *r = (struct running){.layout = layout, .nservers = n, .finish = finish};
-    if (!(r->servers = malloc((n + 1) * sizeof *r->servers)))
-        return rec_fail_memory(err);
-    memcpy(r->servers, servers, n * sizeof *r->servers);
+    r = &a->running[index];
+    *r = (struct running){.layout = layout,
+                          .taken = r->taken,
+                          .runs = true,
+                          .nservers = n,
+                          .finish = finish,
+                          .marks = marks,
+                          .mark = mark_of(marks, finish)};
+    memcpy(r->taken, taken, a->nwords * sizeof *taken);
     if (layout)
         sim_layout_hold(layout);
     a->started++;
-    for (uint32_t i = 0; i < n; i++)
-        take_server(a, r->servers[i], a->started);
+    a->nfree -= n;
+    hand_over(a, taken, marks, a->started);
+    a->state ^= r->mark;
     return event_queue_push(&a->ends, (struct event_entry){finish, index}, err);
 }
 
@@ -206,36 +230,42 @@ is_new_graph(const struct alloc_question *q)
     return is;
 }
 
-/* Starts a job on an alternative that was tried. A layout gets its name when the first
- * job starts with it: those that were tried and not chosen never appear in the output. */
+/* Starts a job on an alternative that was tried, or on what an action gave. A layout gets
+ * its name when the first job starts with it: those that were tried and not chosen never
+ * appear in the output. */
 static bool
 start(struct alloc_admission *a, const struct graph_job *job, const struct tried *t,
       struct rec_error *err)
 {
-    struct sim_layout *layout = t->trial.layout;
-    struct running *running;
+    const struct alloc_alternative *alternative = &t->alternative;
+    const struct trial *trial = t == &a->question.acted ? &a->question.trial : NULL;
     char id[24];
     struct alloc_decision decision = {.job = *job,
                                       .time = a->now,
                                       .op = GRAPH_NONE,
                                       .server = REC_NONE,
-                                      .graph = a->store->graph[t->alternative.graph],
+                                      .graph = a->store->graph[alternative->graph],
                                       .new_graph = is_new_graph(&a->question),
-                                      .layout = layout,
-                                      .new_layout = layout->where.id[0] == '\0',
-                                      .cost = &t->trial.cost,
-                                      .finish = t->alternative.finish};
+                                      .nservers = alternative->nservers,
+                                      .finish = alternative->finish};
 
+    if (!a->options.counted) {
+        if (!trial && !(trial = pricer_try_way(a->pricer, alternative->graph,
+                                               alternative->way, err)))
+            return false;
+        decision.layout = trial->layout;
+        decision.new_layout = trial->layout->where.id[0] == '\0';
+        decision.servers = trial->servers;
+        decision.cost = &trial->cost;
+    }
     if (decision.new_layout) {
         snprintf(id, sizeof id, "L%zu", ++a->host->nwritten);
-        if (!graph_layout_name(&layout->where, rec_str(id), err))
+        if (!graph_layout_name(&decision.layout->where, rec_str(id), err))
             return false;
     }
-    if (!occupy(a, layout, t->servers, t->trial.nservers, t->alternative.finish, &running,
-                err))
-        return false;
-    decision.servers = running->servers;
-    return a->decide(a->context, &decision, err);
+    return occupy(a, decision.layout, alternative->taken, t->trial.marks,
+                  alternative->nservers, alternative->finish, err) &&
+           a->decide(a->context, &decision, err);
 }
 
 static bool
@@ -269,7 +299,7 @@ alloc_decision_explain(const struct alloc_decision *decision, const struct net *
 static bool
 turn_away(struct alloc_admission *a, const struct graph_job *job, struct rec_error *err)
 {
-    const struct alloc_question *q = &a->question;
+    struct alloc_question *q = &a->question;
     struct alloc_decision decision = {.job = *job,
                                       .time = a->now,
                                       .cause = q->cause,
@@ -279,6 +309,14 @@ turn_away(struct alloc_admission *a, const struct graph_job *job, struct rec_err
                                       .server = q->server,
                                       .graph = a->store->graph[q->graph],
                                       .new_graph = is_new_graph(q)};
+    if (!a->options.counted && !q->explained &&
+        (strcmp(q->cause, "no_block") == 0 || strcmp(q->cause, "no_memory") == 0)) {
+        const struct trial *trial = question_explain(q, err);
+        if (!trial)
+            return false;
+        decision.failed = trial->failed;
+        decision.left = trial->left;
+    }
     return a->decide(a->context, &decision, err);
 }
 
@@ -287,12 +325,13 @@ end_job(struct alloc_admission *a, uint32_t index, struct rec_error *err)
 {
     struct running *r = &a->running[index];
     a->stuck = 0;
-    for (uint32_t i = 0; i < r->nservers; i++)
-        give_back(a, r->servers[i]);
+    a->nfree += r->nservers;
+    a->state ^= r->mark;
+    hand_over(a, r->taken, r->marks, 0);
     if (r->layout)
         sim_layout_release(r->layout);
-    free(r->servers);
-    *r = (struct running){0};
+    r->layout = NULL;
+    r->runs = false;
     if (!rec_grow(&a->vacant, &a->vacant_room, a->nvacant + 1, sizeof *a->vacant, err))
         return false;
     a->vacant[a->nvacant++] = index;
@@ -376,10 +415,11 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
     *time = *latest = INFINITY;
     if (a->options.whole)
         return true;
-    while (rec_str_split(&rest, ',', &id)) {
-        uint32_t index;
+    for (uint32_t i = 0; job->known ? i < job->nknown : rec_str_split(&rest, ',', &id);
+         i++) {
+        uint32_t index = job->known ? job->known[i] : 0;
         double alone;
-        if (!question_find(a->store, job, id, &index, err) ||
+        if ((!job->known && !question_find(a->store, job, id, &index, err)) ||
             !pricer_try_alone(a->pricer, index, &outcome, &alone, err))
             return false;
         step = fmin(step, alone);
@@ -586,7 +626,6 @@ bool
 admission_copy(struct alloc_admission *to, const struct alloc_admission *from,
                struct rec_error *err)
 {
-    struct running *running;
     if (!alloc_admission_reset(to, err))
         return false;
     to->now = from->now;
@@ -594,18 +633,21 @@ admission_copy(struct alloc_admission *to, const struct alloc_admission *from,
         features_remember(to->question.features, from->question.features);
     for (size_t i = 0; i < from->nrunning; i++) {
         const struct running *r = &from->running[i];
-        if (r->servers &&
-            !occupy(to, NULL, r->servers, r->nservers, r->finish, &running, err))
+        if (r->runs && !occupy(to, NULL, r->taken, r->marks, r->nservers, r->finish, err))
             return false;
     }
     return true;
 }
 
 bool
-admission_occupy(struct alloc_admission *a, const struct alloc_alternative *alternative,
-                 struct rec_error *err)
+admission_occupy(struct alloc_admission *a, const struct tried *t, struct rec_error *err)
 {
-    struct running *running;
-    return occupy(a, NULL, alternative->servers, alternative->nservers,
-                  alternative->finish, &running, err);
+    return occupy(a, NULL, t->taken, t->trial.marks, t->alternative.nservers,
+                  t->alternative.finish, err);
+}
+
+uint64_t
+admission_state(const struct alloc_admission *a)
+{
+    return a->waiters.n ? 0 : a->state | 1;
 }

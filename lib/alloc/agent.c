@@ -448,7 +448,7 @@ write_ask(const struct alloc_agent *agent, const struct alloc_question *q)
     const struct graph *graph = q->store->graph[q->tried[0].alternative.graph];
     uint32_t running = 0;
     for (size_t i = 0; i < q->nrunning; i++)
-        running += q->running[i].layout != NULL;
+        running += q->running[i].runs;
     rec_begin(writer, "ask");
     rec_str_field(writer, q->job->id);
     rec_num_field(writer, q->now);

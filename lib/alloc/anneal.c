@@ -504,7 +504,10 @@ static bool
 run_admission(struct alloc_annealing *a, struct rec_error *err)
 {
     const struct alloc_choosing choosing = {.chooser = &follower, .self = a};
+    /* Counted: without follow()'s marks a graph would be placed elsewhere, so that what a
+     * decision else comes with would not be that of the plan. */
     const struct alloc_admission_options options = {.placer = a->options.placer,
+                                                    .counted = true,
                                                     .choosing = &choosing,
                                                     .down = a->options.down,
                                                     .ndown = a->options.ndown};

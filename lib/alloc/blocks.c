@@ -2,13 +2,16 @@
  * Lists all blocks of legal shapes, and answers which of them are free. Features ask it
  * for each alternative, so the answers must be quick: the servers of a position are also
  * a mask of 64 bits, in which server s sets bit s % 64. If the masks of two sets of
- * servers have no bit in common, neither have the sets; on clusters of up to 64 servers
- * the reverse holds, too, and nothing else is looked at.
+ * servers have no bit in common, neither have the sets. On clusters of up to 64 servers
+ * the reverse holds, too: there all answers follow from the mask of the busy servers, and
+ * are remembered by it.
  */
 #include "blocks.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+enum { VIEWS = 1 << 15 }; /* that are remembered */
 
 /* Keeps all degrees, or if they are too many, about BLOCKS_DEGREES of them: those nearest
  * to a geometric sequence from 1 to the largest. */
@@ -73,7 +76,8 @@ blocks_init(struct blocks *b, const struct net *net, struct rec_error *err)
             return false;
     b->when = calloc(b->first[b->ndegrees] + 1, sizeof *b->when);
     b->open = calloc(b->first[b->ndegrees] + 1, sizeof *b->open);
-    return (b->when && b->open) || rec_fail_memory(err);
+    b->views = blocks_small(b) ? calloc(VIEWS, sizeof *b->views) : NULL;
+    return (b->when && b->open && (b->views || !blocks_small(b))) || rec_fail_memory(err);
 }
 
 void
@@ -82,25 +86,39 @@ blocks_free(struct blocks *b)
     free(b->server);
     free(b->start);
     free(b->mask);
+    free(b->views);
     free(b->when);
     free(b->open);
 }
 
-/* True if each server has its own bit in a mask, so that masks alone decide. */
-static inline bool
-is_small(const struct blocks *b)
+/* ---- up to 64 servers ---------------------------------------------------- */
+
+bool
+blocks_small(const struct blocks *b)
 {
     return b->nservers <= 64;
 }
 
-struct horizon
-blocks_horizon(const struct blocks *b, const double *when, double within)
+/* The table is direct-mapped. Without busy servers an unused entry is looked at anew. */
+const struct view *
+blocks_view(struct blocks *b, uint64_t busy)
 {
-    struct horizon horizon = {within, 0};
-    for (uint32_t s = 0; s < b->nservers && s < 64; s++)
-        horizon.busy |= (uint64_t)(when[s] > within) << s;
-    return horizon;
+    struct view *v = &b->views[rec_mix(busy) % VIEWS];
+    uint32_t d = b->ndegrees;
+    if (v->busy == busy && busy)
+        return v;
+    *v = (struct view){.busy = busy};
+    for (; d > 0 && v->largest == 0; d--)
+        for (uint32_t p = b->first[d - 1]; p < b->first[d] && v->largest == 0; p++)
+            if (!(b->mask[p] & busy))
+                v->largest = (uint16_t)d;
+    for (int i = 0; i < BLOCKS_SHARES; i++)
+        for (uint32_t p = b->first[b->share[i]]; p < b->first[b->share[i] + 1]; p++)
+            v->n[i] = (uint16_t)(v->n[i] + !(b->mask[p] & busy));
+    return v;
 }
+
+/* ---- more servers -------------------------------------------------------- */
 
 /* How long it takes until all servers of a position are free, seconds. */
 static inline double
@@ -117,18 +135,13 @@ free_at(const struct blocks *b, uint32_t p, const double *when)
 void
 blocks_set(struct blocks *b, const double *when)
 {
-    const struct horizon now = blocks_horizon(b, when, 0);
     uint32_t n = 0;
     for (uint32_t d = 0; d < b->ndegrees; d++) {
         b->first_open[d] = n;
         for (uint32_t p = b->first[d]; p < b->first[d + 1]; p++) {
-            bool open = (b->mask[p] & now.busy) == 0;
-            if (!is_small(b)) {
-                b->when[p] = free_at(b, p, when);
-                open = b->when[p] == 0;
-            }
+            b->when[p] = free_at(b, p, when);
             b->open[n] = p;
-            n += open;
+            n += b->when[p] == 0;
         }
     }
     b->first_open[b->ndegrees] = n;
@@ -139,8 +152,6 @@ is_taken(const struct blocks *b, uint32_t p, const struct taken *taken)
 {
     if (!(b->mask[p] & taken->mask))
         return false;
-    if (is_small(b))
-        return true;
     for (uint32_t j = b->start[p]; j < b->start[p + 1]; j++)
         if (taken->is[b->server[j]])
             return true;
@@ -156,24 +167,17 @@ blocks_count(const struct blocks *b, uint32_t d, const struct taken *taken)
     return n;
 }
 
-static inline bool
-is_free_by(const struct blocks *b, uint32_t p, const struct horizon *horizon)
-{
-    return is_small(b) ? !(b->mask[p] & horizon->busy) : b->when[p] <= horizon->within;
-}
-
-/* A position that is free now is free at any horizon, too, so these are tried first:
- * nothing has to be compared for them. */
+/* A position that is free now is free at any time, too, so these are tried first: nothing
+ * has to be compared for them. */
 uint32_t
-blocks_largest(const struct blocks *b, const struct horizon *horizon,
-               const struct taken *taken)
+blocks_largest(const struct blocks *b, double within, const struct taken *taken)
 {
     for (uint32_t d = b->ndegrees; d-- > 0;) {
         for (uint32_t i = b->first_open[d]; i < b->first_open[d + 1]; i++)
             if (!is_taken(b, b->open[i], taken))
                 return d + 1;
-        for (uint32_t p = b->first[d]; horizon && p < b->first[d + 1]; p++)
-            if (is_free_by(b, p, horizon) && !is_taken(b, p, taken))
+        for (uint32_t p = b->first[d]; within > 0 && p < b->first[d + 1]; p++)
+            if (b->when[p] <= within && !is_taken(b, p, taken))
                 return d + 1;
     }
     return 0;

@@ -1,6 +1,8 @@
 /*
- * All positions of blocks on an empty cluster, and when each of them comes free, for
- * features.c. A position is a legal shape at an origin: a set of servers.
+ * All positions of blocks on an empty cluster, and which of them are free, for
+ * features.c. A position is a legal shape at an origin: a set of servers. On clusters of
+ * up to 64 servers ask blocks_view(); on larger ones set the times when servers come free
+ * by blocks_set(), and then ask blocks_count() and blocks_largest().
  */
 #ifndef RAMPIPE_ALLOC_BLOCKS_H
 #define RAMPIPE_ALLOC_BLOCKS_H
@@ -8,8 +10,16 @@
 #include "rampipe/alloc.h"
 
 enum {
-    BLOCKS_DEGREES = 24,   /* degrees whose blocks are kept, at most */
-    BLOCKS_SERVERS = 65536 /* servers that the positions of a degree may have in all */
+    BLOCKS_DEGREES = 24,    /* degrees whose blocks are kept, at most */
+    BLOCKS_SERVERS = 65536, /* servers that the positions of a degree may have in all */
+    BLOCKS_SHARES = 5       /* sizes of blocks whose free positions a view counts */
+};
+
+/* What is free on a cluster of up to 64 servers. */
+struct view {
+    uint64_t busy;             /* bit s: server s is not free */
+    uint16_t largest;          /* as blocks_largest() */
+    uint16_t n[BLOCKS_SHARES]; /* free positions of each share */
 };
 
 /* The positions of each degree, of all its shapes, without wrapping around the cluster.
@@ -22,9 +32,9 @@ struct blocks {
     uint32_t *server; /* of position p: server[start[p]..start[p + 1]) */
     uint32_t *start;
     uint64_t *mask; /* per position: bit server % 64 of each of its servers */
-    /* Per position: seconds from now until all its servers are free. Only on clusters of
-     * more than 64 servers: on smaller ones `mask` says it at once. */
-    double *when;
+    uint32_t share[BLOCKS_SHARES]; /* indexes of the degrees that views count */
+    struct view *views; /* those that were asked for last, by hash; NULL: none yet */
+    double *when; /* per position: seconds from now until all its servers are free */
     /* Positions that are free now; of degree[d]: first_open[d]..first_open[d + 1]. */
     uint32_t *open;
     uint32_t first_open[BLOCKS_DEGREES + 1];
@@ -34,15 +44,12 @@ struct blocks {
 bool blocks_init(struct blocks *blocks, const struct net *net,
                  struct rec_error *err) REC_MUST_CHECK;
 void blocks_free(struct blocks *blocks);
+/* True if the cluster has up to 64 servers. */
+bool blocks_small(const struct blocks *blocks);
+/* What is free if these servers are busy; valid until the next call. */
+const struct view *blocks_view(struct blocks *blocks, uint64_t busy);
 /* Fills when[] and open[] from `when`: seconds from now until each server is free. */
 void blocks_set(struct blocks *blocks, const double *when);
-/* A time in the future, and who is still busy then. */
-struct horizon {
-    double within; /* seconds from now */
-    uint64_t busy; /* bit s: server s is not free by then; only for s < 64 */
-};
-struct horizon blocks_horizon(const struct blocks *blocks, const double *when,
-                              double within);
 /* The servers that the alternative at hand would take. */
 struct taken {
     const bool *is; /* per server */
@@ -50,9 +57,9 @@ struct taken {
 };
 /* How many positions of degree[d] are free now and have none of the taken servers. */
 uint32_t blocks_count(const struct blocks *blocks, uint32_t d, const struct taken *taken);
-/* The largest degree that has a position which is free at the horizon (NULL: now) and has
- * none of the taken servers. Returns 1 + its index; 0: there is none. */
-uint32_t blocks_largest(const struct blocks *blocks, const struct horizon *horizon,
+/* The largest degree that has a position which is free `within` so many seconds from now
+ * and has none of the taken servers. Returns 1 + its index; 0: there is none. */
+uint32_t blocks_largest(const struct blocks *blocks, double within,
                         const struct taken *taken);
 
 #endif

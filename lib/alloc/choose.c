@@ -153,12 +153,12 @@ alloc_choosing_open(struct alloc_choosing *c, const char *text,
     return (c->self = row->open(&with, err)) != NULL;
 }
 
-const struct place_kind *
+uint32_t
 alloc_choosing_trained(const struct alloc_choosing *c)
 {
     const struct alloc_scorer *scorer = c->self;
-    return c->chooser && c->chooser->decide == alloc_scorer_decide ? scorer->heuristic
-                                                                   : NULL;
+    return c->chooser && c->chooser->decide == alloc_scorer_decide ? scorer->heuristics
+                                                                   : 0;
 }
 
 void

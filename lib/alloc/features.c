@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SHARES = 5, HORIZONS = 3 }; /* features share-*; block-* and free-* */
+enum { SHARES = BLOCKS_SHARES, HORIZONS = 3 }; /* features share-*; block-* and free-* */
 
 /* The statistics of the first jobs would say little and change much. Therefore they
  * count imagined jobs, too, which came before: h() of the speed-up that these need is
@@ -124,8 +124,8 @@ features_new(const struct net *net, struct rec_error *err)
             double aim = f->nservers * share_of[i] / 16.;
             for (uint32_t d = 0; d < f->blocks.ndegrees; d++)
                 if (fabs(f->blocks.degree[d] - aim) <
-                    fabs(f->blocks.degree[f->share[i]] - aim))
-                    f->share[i] = d;
+                    fabs(f->blocks.degree[f->blocks.share[i]] - aim))
+                    f->blocks.share[i] = d;
         }
         return f;
     }
@@ -240,39 +240,55 @@ features_begin(const struct features *f, struct features_job *job)
     job->size = rng_log(job->work / f->mean_work);
 }
 
+/* When each server is free, seconds from now. Servers that are taken by no job are out of
+ * service. */
+static void
+set_times(struct features *f, const uint64_t *taken)
+{
+    for (uint32_t s = 0; s < f->nservers; s++)
+        f->when[s] = taken[s / 64] >> s % 64 & 1 ? (double)INFINITY : 0;
+    for (size_t r = 0; r < f->nrunning; r++)
+        for (uint32_t w = 0; f->running[r].runs && w <= (f->nservers - 1) / 64; w++)
+            for (uint64_t left = f->running[r].taken[w]; left; left &= left - 1)
+                f->when[w * 64 + (uint32_t)__builtin_ctzll(left)] =
+                    f->running[r].finish - f->now;
+    blocks_set(&f->blocks, f->when);
+}
+
 void
-features_look(struct features *f, const struct place_vacancy *vacancy, double now,
+features_look(struct features *f, const uint64_t *taken, double now,
               const struct running *running, size_t nrunning)
 {
+    bool small = blocks_small(&f->blocks);
     double left = 0;
     uint32_t jobs = 0;
     look_at_load(f);
-    f->nfree = place_count_free(vacancy);
+    f->nfree = f->nservers;
+    for (uint32_t w = 0; w <= (f->nservers - 1) / 64; w++)
+        f->nfree -= (uint32_t)__builtin_popcountll(taken[w]);
     f->now = now;
     f->running = running;
     f->nrunning = nrunning;
-    for (uint32_t s = 0; s < f->nservers; s++)
-        f->when[s] = place_is_free(vacancy, s) ? 0 : (double)INFINITY;
-    /* The times of busy servers follow; those that are out of service stay at
-     * infinity. */
     memset(f->ending, 0, sizeof f->ending);
+    for (int h = 0; h < HORIZONS; h++)
+        f->within[h] = horizons[h] * f->interarrival;
+    for (int h = 0; h <= HORIZONS; h++)
+        f->busy[h] = taken[0];
     for (size_t r = 0; r < nrunning; r++) {
         double more = running[r].finish - now;
-        if (!running[r].servers)
+        if (!running[r].runs)
             continue;
         jobs++;
         left += more;
-        for (uint32_t i = 0; i < running[r].nservers; i++)
-            f->when[running[r].servers[i]] = more;
         for (int h = 0; h < HORIZONS; h++)
-            if (more <= horizons[h] * f->interarrival)
+            if (more <= f->within[h]) {
                 f->ending[h] += running[r].nservers;
+                f->busy[h + 1] &= ~running[r].taken[0];
+            }
     }
     f->remaining = jobs ? rng_log1p(left / jobs / f->interarrival) / 2 : 0;
-    blocks_set(&f->blocks, f->when);
-    for (int h = 0; h < HORIZONS; h++)
-        f->horizon[h] =
-            blocks_horizon(&f->blocks, f->when, horizons[h] * f->interarrival);
+    if (!small)
+        set_times(f, taken);
 }
 
 /* ---- an alternative ------------------------------------------------------ */
@@ -283,9 +299,33 @@ outlasting(const struct features *f, double finish)
 {
     uint32_t n = 0;
     for (size_t r = 0; r < f->nrunning; r++)
-        if (f->running[r].servers && f->running[r].finish > finish)
+        if (f->running[r].runs && f->running[r].finish > finish)
             n += f->running[r].nservers;
     return n;
+}
+
+/* fill_blocks() for more than 64 servers. */
+static void
+fill_large(struct features *f, const struct alloc_alternative *a, double *x)
+{
+    struct taken taken = {f->taken, 0};
+    static const struct taken none;
+    uint32_t words = (f->nservers - 1) / 64 + 1;
+    for (uint32_t w = 0; w < words; w++) {
+        taken.mask |= a->taken[w];
+        for (uint64_t left = a->taken[w]; left; left &= left - 1)
+            f->taken[w * 64 + (uint32_t)__builtin_ctzll(left)] = true;
+    }
+    x[ALLOC_BLOCK] = f->height[blocks_largest(&f->blocks, 0, &taken)];
+    for (int i = 0; i < SHARES; i++)
+        x[ALLOC_SHARE + i] = blocks_count(&f->blocks, f->blocks.share[i], &taken);
+    for (int h = 0; h < HORIZONS; h++)
+        x[ALLOC_BLOCK_LATER + h] = f->height[blocks_largest(
+            &f->blocks, f->within[h],
+            a->finish - f->now <= f->within[h] ? &none : &taken)];
+    for (uint32_t w = 0; w < words; w++)
+        for (uint64_t left = a->taken[w]; left; left &= left - 1)
+            f->taken[w * 64 + (uint32_t)__builtin_ctzll(left)] = false;
 }
 
 /*
@@ -296,29 +336,28 @@ outlasting(const struct features *f, double finish)
 static void
 fill_blocks(struct features *f, const struct alloc_alternative *a, double *x)
 {
-    struct taken taken = {f->taken, 0};
-    static const struct taken none;
-    uint32_t n = a->nservers;
-    for (uint32_t i = 0; i < n; i++) {
-        f->taken[a->servers[i]] = true;
-        taken.mask |= (uint64_t)1 << a->servers[i] % 64;
+    const struct blocks *b = &f->blocks;
+    bool small = blocks_small(b);
+    if (!small)
+        fill_large(f, a, x);
+    else {
+        const struct view *view = blocks_view(&f->blocks, f->busy[0] | a->taken[0]);
+        x[ALLOC_BLOCK] = f->height[view->largest];
+        for (int i = 0; i < SHARES; i++)
+            x[ALLOC_SHARE + i] = view->n[i];
     }
-    x[ALLOC_BLOCK] = f->height[blocks_largest(&f->blocks, NULL, &taken)];
-    for (int i = 0; i < SHARES; i++) {
-        uint32_t d = f->share[i];
-        x[ALLOC_SHARE + i] = blocks_count(&f->blocks, d, &taken) /
-                             (double)(f->blocks.first[d + 1] - f->blocks.first[d]);
-    }
+    for (int i = 0; i < SHARES; i++)
+        x[ALLOC_SHARE + i] /= b->first[b->share[i] + 1] - b->first[b->share[i]];
     for (int h = 0; h < HORIZONS; h++) {
-        const struct horizon *by = &f->horizon[h];
-        bool ends = a->finish - f->now <= by->within;
-        x[ALLOC_BLOCK_LATER + h] =
-            f->height[blocks_largest(&f->blocks, by, ends ? &none : &taken)];
+        bool ends = a->finish - f->now <= f->within[h];
+        if (small)
+            x[ALLOC_BLOCK_LATER + h] =
+                f->height[blocks_view(&f->blocks,
+                                      f->busy[h + 1] | (ends ? 0 : a->taken[0]))
+                              ->largest];
         x[ALLOC_FREE_LATER + h] =
-            (f->nfree - (ends ? 0 : n) + f->ending[h]) / (double)f->nservers;
+            (f->nfree - (ends ? 0 : a->nservers) + f->ending[h]) / (double)f->nservers;
     }
-    for (uint32_t i = 0; i < n; i++)
-        f->taken[a->servers[i]] = false;
 }
 
 void

@@ -51,10 +51,13 @@ enum {
 
 /* A running job. */
 struct running {
-    struct sim_layout *layout; /* NULL: copied from another admission, which holds it */
-    uint32_t *servers;         /* owned; NULL: the entry is unused */
+    struct sim_layout *layout; /* NULL: nobody asks for it */
+    uint64_t *taken;           /* its servers, bit s % 64 of taken[s / 64]; owned */
+    bool runs;                 /* false: the entry is unused */
     uint32_t nservers;
-    double finish; /* seconds */
+    double finish;  /* seconds */
+    uint64_t marks; /* of its servers, XORed */
+    uint64_t mark;  /* of its servers and its end, see admission_state() */
 };
 
 /* What is kept of the jobs that have arrived: sums, so that memory does not grow. */
@@ -71,7 +74,6 @@ struct arrivals {
 struct features {
     uint32_t nservers;
     struct blocks blocks;
-    uint32_t share[5];                 /* of features share-*: index of the degree */
     double height[BLOCKS_DEGREES + 1]; /* [0] is 0; [i + 1] is h() of degree i */
     double *h;                         /* h(n) for n = 0 to nservers */
     struct arrivals arrivals;
@@ -83,12 +85,14 @@ struct features {
     double now;                     /* seconds */
     double remaining;               /* the feature of this name */
     uint32_t nfree;
-    uint32_t ending[3];        /* servers that come free within each horizon */
-    struct horizon horizon[3]; /* 1, 3 and 9 times ia from now */
+    uint32_t ending[3]; /* servers that come free within each horizon */
+    double within[3];   /* the horizons: 1, 3 and 9 times ia from now, seconds */
+    uint64_t busy[4];   /* up to 64 servers: those that are not free now, and then */
     const struct running *running;
     size_t nrunning;
-    double *when; /* per server: seconds until it is free; INFINITY: out of service */
-    bool *taken;  /* scratch: per server, all false between calls */
+    /* Of more than 64 servers, for each: */
+    double *when; /* seconds until it is free; INFINITY: out of service */
+    bool *taken;  /* scratch: all false between calls */
 };
 
 /* The job that is being decided. */
@@ -111,10 +115,10 @@ void features_forget(struct features *features);
 void features_remember(struct features *features, const struct features *from);
 /* The regime (alloc_regime) of the arrivals so far. */
 void features_regime(struct features *features, double value[ALLOC_REGIME]);
-/* Takes the state of the cluster for all features until the next look; `running` is
- * borrowed as long. */
-void features_look(struct features *features, const struct place_vacancy *vacancy,
-                   double now, const struct running *running, size_t nrunning);
+/* Takes the state of the cluster for all features until the next look: the servers that
+ * are not free, and the jobs that run; `running` is borrowed as long. */
+void features_look(struct features *features, const uint64_t *taken, double now,
+                   const struct running *running, size_t nrunning);
 /* Bounds job->work from below, and sets job->size. Call it after features_look(). */
 void features_begin(const struct features *features, struct features_job *job);
 /* The features of an alternative that can start. */

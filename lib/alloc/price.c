@@ -1,9 +1,10 @@
 /*
- * Prices graphs. Three results are remembered, because a million jobs may use a few
+ * Prices graphs. Four results are remembered, because a million jobs may use a few
  * graphs: the plan of a graph; the layouts that its placements had (which op shares a
- * server with which), each with the costs of the geometries it was used with (sim.h); and
- * the placement that a graph gets in a state of the cluster (trial.h). So a job whose
- * graph and layout are known takes time in proportion to its servers.
+ * server with which), each with the costs of the geometries it was used with (sim.h);
+ * the placement that a graph gets in a state of the cluster, and its outline (trial.h).
+ * So a job whose graph and layout are known takes time in proportion to its servers, and
+ * an alternative whose outline is known that of a look into a table.
  */
 #include "price.h"
 
@@ -14,29 +15,40 @@
 struct known {
     struct place_plan plan;
     bool planned;
-    bool light; /* place_is_light() */
     uint32_t degree;
-    struct rec_map layouts; /* key_of() or act_key() -> index into pricer->laid */
+    /* A key, see key_of() and set_act_key() -> index into pricer->laid: [true] of layouts
+     * by which light plans are placed. */
+    struct rec_map layouts[2];
     /* What placing it on an empty cluster gave, if that is known: */
     bool alone_known;
     enum place_outcome alone;
     double alone_step; /* time of a step, seconds; INFINITY: it was not placed */
 };
 
+/* A way of placing. */
+struct way {
+    const struct place_options *options; /* borrowed */
+    struct place_placer *placer;
+    struct place_vacancy *now;   /* the servers that are free, as of the last settle() */
+    struct place_vacancy *alone; /* those that would be free if there were no jobs */
+};
+
 /* A layout. */
 struct laid {
     struct sim_layout *layout; /* NULL: the entry is unused */
-    struct rec_str key;        /* in known->layouts */
+    bool light;                /* it is in known->layouts[light], */
+    struct rec_str key;        /* with this key */
     char *own;                 /* the bytes of the key; NULL: those of layout->slot */
     uint64_t serial;           /* which layout has this entry: counts those made */
 };
 
 struct pricer {
-    const struct place_options *options; /* borrowed */
-    const struct graph_store *store;     /* borrowed */
-    struct place_placer *placer;
-    struct place_vacancy *now;   /* the servers that are free */
-    struct place_vacancy *alone; /* those that would be free if there were no jobs */
+    const struct net *net;           /* borrowed */
+    const struct graph_store *store; /* borrowed */
+    struct way *way;
+    uint32_t nways;
+    size_t way_room;
+    uint64_t *settled; /* trials.state when the vacancies were last told of changes */
     struct trials trials;
     struct trial last;   /* the last placement; its servers belong to the placer */
     struct known *known; /* per graph of the store */
@@ -62,19 +74,38 @@ pricer_new(const struct place_options *options, const struct graph_store *store,
         rec_fail_memory(err);
         return NULL;
     }
-    p->options = options;
+    p->net = options->net;
     p->store = store;
     p->pool.limit = layouts;
     p->slots = calloc(net_servers(options->net), sizeof *p->slots);
-    if (!p->slots)
+    p->settled = calloc(net_servers(options->net) / 64 + 1, sizeof *p->settled);
+    if (!p->slots || !p->settled)
         rec_fail_memory(err);
-    else if ((p->placer = place_placer_new(options, err)) &&
-             (p->now = place_vacancy_new(options->kind, options->net, err)) &&
-             (p->alone = place_vacancy_new(options->kind, options->net, err)) &&
+    else if (pricer_add_way(p, options, err) &&
              trials_init(&p->trials, net_servers(options->net), err))
         return p;
     pricer_free(p);
     return NULL;
+}
+
+bool
+pricer_add_way(struct pricer *p, const struct place_options *options,
+               struct rec_error *err)
+{
+    struct way *way;
+    if (!rec_grow(&p->way, &p->way_room, p->nways + 1, sizeof *p->way, err))
+        return false;
+    way = &p->way[p->nways++];
+    *way = (struct way){.options = options};
+    return (way->placer = place_placer_new(options, err)) &&
+           (way->now = place_vacancy_new(options->kind, options->net, err)) &&
+           (way->alone = place_vacancy_new(options->kind, options->net, err));
+}
+
+uint32_t
+pricer_ways(const struct pricer *p)
+{
+    return p->nways;
 }
 
 void
@@ -82,18 +113,23 @@ pricer_free(struct pricer *p)
 {
     if (!p)
         return;
-    place_placer_free(p->placer);
+    for (uint32_t i = 0; i < p->nways; i++) {
+        place_placer_free(p->way[i].placer);
+        place_vacancy_free(p->way[i].now);
+        place_vacancy_free(p->way[i].alone);
+    }
+    free(p->way);
     for (size_t i = 0; i < p->nknown; i++) {
         place_plan_free(&p->known[i].plan);
-        rec_map_free(&p->known[i].layouts);
+        rec_map_free(&p->known[i].layouts[false]);
+        rec_map_free(&p->known[i].layouts[true]);
     }
     for (size_t i = 0; i < p->nlaid; i++) {
         sim_layout_free(p->laid[i].layout);
         free(p->laid[i].own);
     }
     trials_free(&p->trials);
-    place_vacancy_free(p->now);
-    place_vacancy_free(p->alone);
+    free(p->settled);
     free(p->known);
     free(p->laid);
     free(p->vacant);
@@ -106,34 +142,64 @@ pricer_free(struct pricer *p)
 void
 pricer_take(struct pricer *p, uint32_t server)
 {
-    place_set_free(p->now, server, false);
     trials_flip(&p->trials, server);
 }
 
 void
 pricer_give_back(struct pricer *p, uint32_t server)
 {
-    place_set_free(p->now, server, true);
     trials_flip(&p->trials, server);
 }
 
 void
 pricer_set_down(struct pricer *p, uint32_t server)
 {
-    place_set_free(p->alone, server, false);
+    for (uint32_t i = 0; i < p->nways; i++)
+        place_set_free(p->way[i].alone, server, false);
     pricer_take(p, server);
 }
 
-const struct place_vacancy *
-pricer_vacancy(const struct pricer *p)
+/* Tells the vacancies which servers were taken or came free: they are only needed to
+ * place something that is not known yet. */
+static void
+settle(struct pricer *p)
 {
-    return p->now;
+    for (size_t w = 0; w < p->trials.nwords; w++) {
+        uint64_t state = p->trials.state[w];
+        for (uint64_t differ = state ^ p->settled[w]; differ; differ &= differ - 1) {
+            int bit = __builtin_ctzll(differ);
+            for (uint32_t i = 0; i < p->nways; i++)
+                place_set_free(p->way[i].now, (uint32_t)(w * 64 + (size_t)bit),
+                               !(state >> bit & 1));
+        }
+        p->settled[w] = state;
+    }
+}
+
+const struct place_vacancy *
+pricer_vacancy(struct pricer *p)
+{
+    settle(p);
+    return p->way[0].now;
+}
+
+const uint64_t *
+pricer_taken(const struct pricer *p, size_t *nwords)
+{
+    *nwords = p->trials.nwords;
+    return p->trials.state;
+}
+
+void
+pricer_flip(struct pricer *p, const uint64_t *servers, uint64_t marks)
+{
+    trials_flip_all(&p->trials, servers, marks);
 }
 
 const struct net *
 pricer_net(const struct pricer *p)
 {
-    return p->options->net;
+    return p->net;
 }
 
 /* What is known of a graph, with its plan. NULL: *err. */
@@ -153,7 +219,6 @@ know(struct pricer *p, uint32_t index, struct rec_error *err)
     if (!place_plan_make(graph, &known->plan, err))
         return NULL;
     known->planned = true;
-    known->light = place_is_light(p->placer, &known->plan);
     known->degree = 1;
     for (size_t u = 0; u < graph->nunits; u++)
         if (graph->unit[u].parts > known->degree)
@@ -200,10 +265,11 @@ set_key(struct pricer *p, const struct known *known, const uint32_t *slot,
 /* The key of a layout in known->layouts: p->key of a light plan, else the slots of all
  * ops. It is a view of these numbers, not a copy. */
 static struct rec_str
-key_of(const struct pricer *p, const struct known *known, const uint32_t *op_slots)
+key_of(const struct pricer *p, const struct known *known, bool light,
+       const uint32_t *op_slots)
 {
-    size_t n = known->light ? p->nkey : known->plan.graph->nops;
-    return (struct rec_str){(const char *)(known->light ? p->key : op_slots),
+    size_t n = light ? p->nkey : known->plan.graph->nops;
+    return (struct rec_str){(const char *)(light ? p->key : op_slots),
                             n * sizeof *op_slots};
 }
 
@@ -215,7 +281,7 @@ forget_layout(struct pricer *p, struct known *known, uint32_t place,
     if (!rec_grow(&p->vacant, &p->vacant_room, p->nvacant + 1, sizeof *p->vacant, err))
         return false;
     p->vacant[p->nvacant++] = place;
-    rec_map_remove(&known->layouts, p->laid[place].key);
+    rec_map_remove(&known->layouts[p->laid[place].light], p->laid[place].key);
     sim_layout_free(p->laid[place].layout);
     free(p->laid[place].own);
     p->laid[place] = (struct laid){0};
@@ -255,7 +321,8 @@ pricer_drop(struct pricer *p, uint32_t index, bool *dropped, struct rec_error *e
             return false;
     if (index < p->nknown) {
         place_plan_free(&p->known[index].plan);
-        rec_map_free(&p->known[index].layouts);
+        rec_map_free(&p->known[index].layouts[false]);
+        rec_map_free(&p->known[index].layouts[true]);
         p->known[index] = (struct known){0};
     }
     *dropped = true;
@@ -265,7 +332,7 @@ pricer_drop(struct pricer *p, uint32_t index, bool *dropped, struct rec_error *e
 /* Puts a sealed layout among those that are known, and into the pool that bounds their
  * memory. The key is that of the plan, or of p->key, which is copied. */
 static bool
-keep_layout(struct pricer *p, struct known *known, struct sim_layout *layout,
+keep_layout(struct pricer *p, struct known *known, bool light, struct sim_layout *layout,
             struct rec_str key, uint32_t *place, struct rec_error *err)
 {
     char *own = NULL;
@@ -276,7 +343,7 @@ keep_layout(struct pricer *p, struct known *known, struct sim_layout *layout,
     }
     *place = (uint32_t)(p->nvacant ? p->vacant[p->nvacant - 1] : p->nlaid);
     if (!rec_grow(&p->laid, &p->laid_room, p->nlaid + 1, sizeof *p->laid, err) ||
-        !rec_map_add(&known->layouts, key, *place, err)) {
+        !rec_map_add(&known->layouts[light], key, *place, err)) {
         free(own);
         return false;
     }
@@ -285,7 +352,7 @@ keep_layout(struct pricer *p, struct known *known, struct sim_layout *layout,
     else
         p->nlaid++;
     layout->tag = *place;
-    p->laid[*place] = (struct laid){layout, key, own, ++p->serial};
+    p->laid[*place] = (struct laid){layout, light, key, own, ++p->serial};
     sim_layouts_add(&p->pool, layout);
     return true;
 }
@@ -305,8 +372,8 @@ set_turns(struct graph_layout *layout, struct rec_error *err)
  * order of the plan's steps, or in `order` if it is not NULL, each followed by its
  * twin. */
 static bool
-make_layout(struct pricer *p, struct known *known, uint32_t nslots, const uint32_t *order,
-            uint32_t *place, struct rec_error *err)
+make_layout(struct pricer *p, struct known *known, bool light, uint32_t nslots,
+            const uint32_t *order, uint32_t *place, struct rec_error *err)
 {
     const struct graph *graph = known->plan.graph;
     struct graph_layout where;
@@ -332,8 +399,8 @@ make_layout(struct pricer *p, struct known *known, uint32_t nslots, const uint32
         return false;
     }
     layout = sim_layout_new(&where, err);
-    if (layout &&
-        keep_layout(p, known, layout, key_of(p, known, layout->where.slot), place, err))
+    if (layout && keep_layout(p, known, light, layout,
+                              key_of(p, known, light, layout->where.slot), place, err))
         return true;
     sim_layout_free(layout);
     return false;
@@ -342,17 +409,17 @@ make_layout(struct pricer *p, struct known *known, uint32_t nslots, const uint32
 /* Sets p->op_slots: from the servers of all members, or for a light plan from p->key:
  * there each unit has the slots of the first unit with as many parts. */
 static bool
-set_op_slots(struct pricer *p, const struct known *known, const uint32_t *server,
-             struct rec_error *err)
+set_op_slots(struct pricer *p, const struct known *known, bool light,
+             const uint32_t *server, struct rec_error *err)
 {
     const struct place_plan *plan = &known->plan;
     const struct graph *graph = plan->graph;
     if (!rec_grow(&p->op_slots, &p->op_slots_room, graph->nops + 1, sizeof *p->op_slots,
                   err))
         return false;
-    for (size_t i = 0; !known->light && i < graph->nops; i++)
+    for (size_t i = 0; !light && i < graph->nops; i++)
         p->op_slots[graph->member[i]] = p->slots[server[i]];
-    for (uint32_t i = 0; known->light && i < plan->nsteps; i++) {
+    for (uint32_t i = 0; light && i < plan->nsteps; i++) {
         const struct graph_unit *unit = &graph->unit[plan->step[i].unit];
         const uint32_t *slot = p->key;
         for (uint32_t k = 0, parts;
@@ -370,19 +437,19 @@ set_op_slots(struct pricer *p, const struct known *known, const uint32_t *server
 /* Finds the layout of a placement, or makes it. The slot of a server is its position
  * among the servers that the job holds. */
 static bool
-find_layout(struct pricer *p, struct known *known,
+find_layout(struct pricer *p, struct known *known, bool light,
             const struct place_placement *placement, struct trial *t,
             struct rec_error *err)
 {
     for (uint32_t i = 0; i < placement->nheld; i++)
         p->slots[placement->held[i]] = i;
-    if (known->light ? !set_key(p, known, p->slots, placement->server, err)
-                     : !set_op_slots(p, known, placement->server, err))
+    if (light ? !set_key(p, known, p->slots, placement->server, err)
+              : !set_op_slots(p, known, false, placement->server, err))
         return false;
-    t->place = rec_map_get(&known->layouts, key_of(p, known, p->op_slots));
+    t->place = rec_map_get(&known->layouts[light], key_of(p, known, light, p->op_slots));
     if (t->place == REC_NONE &&
-        ((known->light && !set_op_slots(p, known, NULL, err)) ||
-         !make_layout(p, known, t->nservers, placement->order, &t->place, err)))
+        ((light && !set_op_slots(p, known, true, NULL, err)) ||
+         !make_layout(p, known, light, t->nservers, placement->order, &t->place, err)))
         return false;
     t->layout = p->laid[t->place].layout;
     t->serial = p->laid[t->place].serial;
@@ -392,21 +459,22 @@ find_layout(struct pricer *p, struct known *known,
 /* Places a graph on the servers that `vacancy` says are free, and simulates a step. The
  * result is in p->last. */
 static bool
-place_graph(struct pricer *p, uint32_t index, const struct place_vacancy *vacancy,
-            struct rec_error *err)
+place_graph(struct pricer *p, uint32_t index, uint32_t way,
+            const struct place_vacancy *vacancy, struct rec_error *err)
 {
     struct known *known = know(p, index, err);
+    struct place_placer *placer = p->way[way].placer;
     struct trial *trial = &p->last;
     struct place_placement placement;
-    bool ok;
+    bool light;
 
     if (!known)
         return false;
-    ok = known->light ? place_light(p->placer, &known->plan, vacancy, &placement, err)
-                      : place_on(p->placer, &known->plan, vacancy, &placement, err);
-    if (!ok)
+    light = place_is_light(placer, &known->plan);
+    if (light ? !place_light(placer, &known->plan, vacancy, &placement, err)
+              : !place_on(placer, &known->plan, vacancy, &placement, err))
         return false;
-    *trial = (struct trial){.graph = index + 1,
+    *trial = (struct trial){.key = index * p->nways + way + 1,
                             .outcome = placement.outcome,
                             .failed = placement.failed,
                             .left = placement.left};
@@ -414,22 +482,60 @@ place_graph(struct pricer *p, uint32_t index, const struct place_vacancy *vacanc
         return true;
     trial->servers = (uint32_t *)(uintptr_t)placement.held;
     trial->nservers = placement.nheld;
-    return find_layout(p, known, &placement, trial, err) &&
-           sim_layout_cost(trial->layout, p->options->net, trial->servers, &trial->cost,
-                           err);
+    return find_layout(p, known, light, &placement, trial, err) &&
+           sim_layout_cost(trial->layout, p->net, trial->servers, &trial->cost, err);
+}
+
+const struct trial *
+pricer_try_way(struct pricer *p, uint32_t index, uint32_t way, struct rec_error *err)
+{
+    /* A remembered trial is void if its layout was forgotten since: another one may have
+     * its entry, with another serial. A serial of 0 means that nothing was placed. */
+    const struct trial *trial = trials_find(&p->trials, index * p->nways + way);
+    if (trial && (trial->serial == 0 || p->laid[trial->place].serial == trial->serial))
+        return trial;
+    settle(p);
+    if (!place_graph(p, index, way, p->way[way].now, err) ||
+        !trials_keep(&p->trials, &p->last, err))
+        return NULL;
+    return &p->last;
 }
 
 const struct trial *
 pricer_try(struct pricer *p, uint32_t index, struct rec_error *err)
 {
-    /* A remembered trial is void if its layout was forgotten since: another one may have
-     * its entry, with another serial. A serial of 0 means that nothing was placed. */
-    const struct trial *trial = trials_find(&p->trials, index);
-    if (trial && (trial->serial == 0 || p->laid[trial->place].serial == trial->serial))
-        return trial;
-    if (!place_graph(p, index, p->now, err) || !trials_keep(&p->trials, &p->last, err))
+    return pricer_try_way(p, index, 0, err);
+}
+
+uint64_t
+pricer_mask(const struct pricer *p, const struct trial *trial, uint64_t *taken)
+{
+    uint64_t marks = 0;
+    memset(taken, 0, p->trials.nwords * sizeof *taken);
+    for (uint32_t i = 0; i < trial->nservers; i++) {
+        taken[trial->servers[i] / 64] |= (uint64_t)1 << trial->servers[i] % 64;
+        marks ^= p->trials.mark[trial->servers[i]];
+    }
+    return marks;
+}
+
+const struct outline *
+pricer_outline(struct pricer *p, uint32_t index, uint32_t way, struct rec_error *err)
+{
+    bool known;
+    uint32_t key = index * p->nways + way;
+    struct outline *o = trials_outline(&p->trials, key, &known);
+    const struct trial *trial;
+    if (known)
+        return o;
+    if (!(trial = pricer_try_way(p, index, way, err)))
         return NULL;
-    return &p->last;
+    o->key = key + 1;
+    o->outcome = trial->outcome & 15;
+    o->nservers = trial->nservers & 0xfffffff;
+    o->marks = pricer_mask(p, trial, o->word + p->trials.nwords);
+    o->step = trial->cost.step.seconds;
+    return o;
 }
 
 /* ---- layouts that an agent has made ---------------------------------------- */
@@ -485,23 +591,25 @@ set_act_key(struct pricer *p, const struct graph_layout *where, struct rec_error
     return true;
 }
 
-/* The key of a layout: that of a heuristic's if it is like one. */
+/* The key of a layout, and which map has it: those of a heuristic's if it is like one. */
 static bool
 find_key(struct pricer *p, const struct known *known, const struct graph_layout *where,
-         struct rec_str *key, struct rec_error *err)
+         struct rec_str *key, bool *light, struct rec_error *err)
 {
     size_t nops = where->graph->nops;
     bool plain = is_plain(known, where);
-    if (plain && known->light) {
+    *light = plain && place_is_light(p->way[0].placer, &known->plan);
+    if (*light) {
         if (!set_key(p, known, where->slot, NULL, err) ||
-            !set_op_slots(p, known, NULL, err))
+            !set_op_slots(p, known, true, NULL, err))
             return false;
         plain = memcmp(p->op_slots, where->slot, nops * sizeof *where->slot) == 0;
     }
     if (plain) {
-        *key = key_of(p, known, where->slot);
+        *key = key_of(p, known, *light, where->slot);
         return true;
     }
+    *light = false;
     if (!set_act_key(p, where, err))
         return false;
     *key = (struct rec_str){(const char *)p->key, p->nkey * sizeof *p->key};
@@ -516,21 +624,23 @@ pricer_lay(struct pricer *p, uint32_t index, struct graph_layout *where,
     struct sim_layout *layout = NULL;
     struct trial *t = &p->last;
     struct rec_str key;
-    if (!known || !find_key(p, known, where, &key, err))
+    bool light;
+    if (!known || !find_key(p, known, where, &key, &light, err))
         return NULL;
-    *t = (struct trial){.graph = index + 1,
+    *t = (struct trial){.key = index * p->nways + 1,
                         .outcome = PLACE_PLACED,
                         .servers = (uint32_t *)(uintptr_t)servers,
                         .nservers = where->nslots,
-                        .place = rec_map_get(&known->layouts, key)};
-    if (t->place == REC_NONE && (!(layout = sim_layout_new(where, err)) ||
-                                 !keep_layout(p, known, layout, key, &t->place, err))) {
+                        .place = rec_map_get(&known->layouts[light], key)};
+    if (t->place == REC_NONE &&
+        (!(layout = sim_layout_new(where, err)) ||
+         !keep_layout(p, known, light, layout, key, &t->place, err))) {
         sim_layout_free(layout);
         return NULL;
     }
     t->layout = p->laid[t->place].layout;
     t->serial = p->laid[t->place].serial;
-    return sim_layout_cost(t->layout, p->options->net, servers, &t->cost, err) ? t : NULL;
+    return sim_layout_cost(t->layout, p->net, servers, &t->cost, err) ? t : NULL;
 }
 
 bool
@@ -540,14 +650,17 @@ pricer_try_alone(struct pricer *p, uint32_t index, enum place_outcome *outcome,
     struct known *known = know(p, index, err);
     if (!known)
         return false;
-    if (!known->alone_known) {
-        if (!place_graph(p, index, p->alone, err))
+    for (uint32_t i = 0; !known->alone_known && i < p->nways; i++) {
+        if (!place_graph(p, index, i, p->way[i].alone, err))
             return false;
-        known->alone_known = true;
-        known->alone = p->last.outcome;
-        known->alone_step =
-            known->alone == PLACE_PLACED ? p->last.cost.step.seconds : (double)INFINITY;
+        if (i == 0)
+            known->alone_step = INFINITY;
+        if (i == 0 || known->alone != PLACE_PLACED)
+            known->alone = p->last.outcome;
+        if (p->last.outcome == PLACE_PLACED)
+            known->alone_step = fmin(known->alone_step, p->last.cost.step.seconds);
     }
+    known->alone_known = true;
     *outcome = known->alone;
     *step = known->alone_step;
     return true;
@@ -560,11 +673,11 @@ may_be_placed(struct pricer *p, const struct place_plan *plan, bool *may,
               struct rec_error *err)
 {
     struct place_placement placement;
-    if (!place_light(p->placer, plan, p->alone, &placement, err))
+    if (!place_light(p->way[0].placer, plan, p->way[0].alone, &placement, err))
         return false;
     *may = placement.outcome == PLACE_PLACED;
     for (uint32_t i = 0; i < plan->nsteps; i++)
-        *may = *may && plan->step[i].memory <= net_memory(p->options->net) * (1 + 1e-12);
+        *may = *may && plan->step[i].memory <= net_memory(p->net) * (1 + 1e-12);
     return true;
 }
 
@@ -576,14 +689,14 @@ pricer_floor(struct pricer *p, uint32_t index, struct floor *floor, struct rec_e
     *floor = (struct floor){0, INFINITY};
     if (!known)
         return false;
-    if (p->options->kind->alike && !known->plan.tasks) {
-        if (!place_graph(p, index, p->alone, err))
+    if (p->way[0].options->kind->alike && !known->plan.tasks) {
+        if (!place_graph(p, index, 0, p->way[0].alone, err))
             return false;
         if (p->last.outcome == PLACE_PLACED)
             *floor = (struct floor){p->last.nservers, p->last.cost.step.seconds};
         return pricer_forget(p, err);
     }
     return may_be_placed(p, &known->plan, &may, err) &&
-           (!may || floor_find(p->options->net, &known->plan, place_count_free(p->alone),
+           (!may || floor_find(p->net, &known->plan, place_count_free(p->way[0].alone),
                                floor, err));
 }

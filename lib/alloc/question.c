@@ -24,17 +24,29 @@ question_find(const struct graph_store *store, const struct graph_job *job,
                     (int)job->id.len, job->id.ptr, (int)id.len, id.ptr);
 }
 
+/* Makes room for a set of servers in entries that do not have it yet. */
+static bool
+make_sets(struct alloc_question *q, struct rec_error *err)
+{
+    (void)pricer_taken(q->pricer, &q->nwords);
+    for (; q->nroom < q->n; q->nroom++)
+        if (!(q->tried[q->nroom].taken = calloc(q->nwords, sizeof *q->tried->taken)))
+            return rec_fail_memory(err);
+    return q->acted.taken ||
+           (q->acted.taken = calloc(q->nwords, sizeof *q->acted.taken)) ||
+           rec_fail_memory(err);
+}
+
 bool
 question_ask(struct alloc_question *q, const struct graph_job *job, double now,
              uint32_t nfree, struct rec_error *err)
 {
-    uint32_t n = 1;
-    for (size_t i = 0; i < job->graphs.len; i++)
+    uint32_t n = job->known ? job->nknown : 1;
+    for (size_t i = 0; !job->known && i < job->graphs.len; i++)
         n += job->graphs.ptr[i] == ',';
+    n *= pricer_ways(q->pricer);
     if (!rec_grow(&q->tried, &q->room, n, sizeof *q->tried, err))
         return false;
-    for (; q->nroom < n; q->nroom++)
-        q->tried[q->nroom] = (struct tried){.servers = NULL};
     q->now = now;
     q->nfree = nfree;
     q->job = job;
@@ -42,7 +54,9 @@ question_ask(struct alloc_question *q, const struct graph_job *job, double now,
     q->n = n;
     q->nknown = 0;
     q->graph = REC_NONE;
+    q->way = 0;
     q->cause = "no_servers";
+    q->explained = false;
     q->failed = 0;
     q->left = 0;
     q->unnamed = NULL;
@@ -50,15 +64,16 @@ question_ask(struct alloc_question *q, const struct graph_job *job, double now,
     q->server = REC_NONE;
     q->may_wait = true;
     q->looked = false;
-    return true;
+    return make_sets(q, err);
 }
 
 void
 question_free(struct alloc_question *q)
 {
     for (size_t i = 0; i < q->nroom; i++)
-        free(q->tried[i].servers);
-    free(q->acted.servers);
+        free(q->tried[i].taken);
+    free(q->acted.taken);
+    free(q->trial.servers);
     free(q->tried);
     features_free(q->features);
 }
@@ -69,18 +84,28 @@ question_free(struct alloc_question *q)
 static struct tried *
 know(struct alloc_question *q, uint32_t i, struct rec_error *err)
 {
+    uint32_t ways = pricer_ways(q->pricer);
     while (q->nknown <= i) {
-        struct tried *t = &q->tried[q->nknown];
+        uint32_t graph;
         struct rec_str id;
-        rec_str_split(&q->rest, ',', &id);
-        if (!question_find(q->store, q->job, id, &t->alternative.graph, err))
-            return NULL;
-        t->is_tried = false;
-        q->nknown++;
+        if (q->job->known)
+            graph = q->job->known[q->nknown / ways];
+        else {
+            rec_str_split(&q->rest, ',', &id);
+            if (!question_find(q->store, q->job, id, &graph, err))
+                return NULL;
+        }
+        for (uint32_t way = 0; way < ways; way++) {
+            struct tried *t = &q->tried[q->nknown++];
+            t->alternative.graph = graph;
+            t->alternative.way = way;
+            t->is_tried = false;
+        }
     }
     if (q->graph == REC_NONE)
         q->may_wait = false;
     q->graph = q->tried[i].alternative.graph;
+    q->way = q->tried[i].alternative.way;
     return &q->tried[i];
 }
 
@@ -108,17 +133,25 @@ alloc_question_degree(struct alloc_question *q, uint32_t i, uint32_t *degree,
     return true;
 }
 
-/* Copies a trial: the pricer may overwrite it with the next one. */
-static bool
-keep(struct tried *t, const struct trial *trial, struct rec_error *err)
+/* Copies an outline: the pricer may overwrite it with the next one. */
+static void
+keep(const struct alloc_question *q, uint32_t i, const struct outline *outline)
 {
-    if (!rec_grow(&t->servers, &t->room, trial->nservers + 1, sizeof *t->servers, err))
-        return false;
-    if (trial->nservers && trial->servers != t->servers)
-        memcpy(t->servers, trial->servers, trial->nservers * sizeof *t->servers);
-    t->trial = *trial;
-    t->trial.servers = t->servers;
-    return true;
+    struct tried *t = &q->tried[i];
+    struct alloc_alternative *a = &t->alternative;
+    t->trial.outcome = (enum place_outcome)outline->outcome;
+    a->taken = t->taken;
+    a->step = outline->step;
+    a->nservers = outline->nservers;
+    t->trial.marks = outline->marks;
+    for (size_t w = 0; w < q->nwords; w++)
+        t->taken[w] = outline->word[q->nwords + w];
+    a->repeats = false;
+    for (uint32_t way = 1; way <= a->way && !a->repeats; way++) {
+        const struct tried *before = &q->tried[i - way];
+        a->repeats = before->is_tried && before->trial.outcome == t->trial.outcome &&
+                     memcmp(before->taken, t->taken, q->nwords * sizeof *t->taken) == 0;
+    }
 }
 
 /* Says whether an alternative can start, and when it would complete. */
@@ -127,9 +160,6 @@ judge(const struct alloc_question *q, struct tried *t, struct rec_error *err)
 {
     struct alloc_alternative *alternative = &t->alternative;
     const struct graph_job *job = q->job;
-    alternative->nservers = t->trial.nservers;
-    alternative->servers = t->servers;
-    alternative->step = t->trial.cost.step.seconds;
     alternative->cause = NULL;
     alternative->finish = INFINITY;
     if (t->trial.outcome != PLACE_PLACED) {
@@ -147,32 +177,41 @@ judge(const struct alloc_question *q, struct tried *t, struct rec_error *err)
     return true;
 }
 
-/* What was tried last says what a block record would. */
-static void
-note(struct alloc_question *q, const struct tried *t)
-{
-    q->cause = t->alternative.cause;
-    q->failed = t->trial.failed;
-    q->left = t->trial.left;
-    if (q->cause && strcmp(q->cause, "deadline") != 0)
-        q->may_wait = true;
-}
-
 const struct alloc_alternative *
 alloc_question_try(struct alloc_question *q, uint32_t i, struct rec_error *err)
 {
     struct tried *t = know(q, i, err);
-    const struct trial *trial;
+    const struct outline *outline;
     if (!t)
         return NULL;
     if (!t->is_tried) {
-        trial = pricer_try(q->pricer, t->alternative.graph, err);
-        if (!trial || !keep(t, trial, err) || !judge(q, t, err))
+        outline =
+            pricer_outline(q->pricer, t->alternative.graph, t->alternative.way, err);
+        if (!outline)
+            return NULL;
+        keep(q, i, outline);
+        if (!judge(q, t, err))
             return NULL;
         t->is_tried = true;
     }
-    note(q, t);
+    q->cause = t->alternative.cause;
+    if (t->trial.outcome != PLACE_PLACED)
+        q->may_wait = true;
     return &t->alternative;
+}
+
+/* Copies a trial: the pricer may overwrite it with the next one. */
+static bool
+keep_trial(struct alloc_question *q, const struct trial *trial, struct rec_error *err)
+{
+    uint32_t *servers = q->trial.servers;
+    if (!rec_grow(&servers, &q->trial_room, trial->nservers + 1, sizeof *servers, err))
+        return false;
+    if (trial->nservers && trial->servers != q->trial.servers)
+        memcpy(servers, trial->servers, trial->nservers * sizeof *servers);
+    q->trial = *trial;
+    q->trial.servers = servers;
+    return true;
 }
 
 bool
@@ -180,12 +219,28 @@ question_settle(struct alloc_question *q, uint32_t graph, const struct trial *tr
                 struct rec_error *err)
 {
     struct tried *t = &q->acted;
-    t->alternative.graph = q->graph = graph;
-    if (!keep(t, trial, err) || !judge(q, t, err))
+    if (!keep_trial(q, trial, err))
         return false;
-    q->may_wait = false;
-    note(q, t);
+    t->alternative.graph = q->graph = graph;
+    t->alternative.taken = t->taken;
+    t->alternative.step = trial->cost.step.seconds;
+    t->alternative.nservers = trial->nservers;
+    t->trial.outcome = trial->outcome;
+    t->trial.marks = pricer_mask(q->pricer, &q->trial, t->taken);
+    if (!judge(q, t, err))
+        return false;
+    q->cause = t->alternative.cause;
+    q->may_wait = t->trial.outcome != PLACE_PLACED;
+    q->explained = true;
+    q->failed = q->trial.failed;
+    q->left = q->trial.left;
     return true;
+}
+
+const struct trial *
+question_explain(struct alloc_question *q, struct rec_error *err)
+{
+    return pricer_try_way(q->pricer, q->graph, q->way, err);
 }
 
 /* ---- features ------------------------------------------------------------ */
@@ -198,9 +253,13 @@ work_of(const struct alloc_question *q, const struct graph_job *job, double *wor
 {
     struct rec_str rest = job->graphs, id;
     uint32_t index;
-    rec_str_split(&rest, ',', &id);
-    if (!question_find(q->store, job, id, &index, err))
-        return false;
+    if (job->known)
+        index = job->known[0];
+    else {
+        rec_str_split(&rest, ',', &id);
+        if (!question_find(q->store, job, id, &index, err))
+            return false;
+    }
     *work = graph_sequential(q->store->graph[index]) * job->steps;
     return true;
 }
@@ -224,6 +283,7 @@ static bool
 look(struct alloc_question *q, struct rec_error *err)
 {
     struct features_job *at = &q->at;
+    size_t nwords;
     *at = (struct features_job){.arrival = q->job->arrival,
                                 .deadline = q->job->deadline,
                                 .narrowest = UINT32_MAX};
@@ -238,7 +298,7 @@ look(struct alloc_question *q, struct rec_error *err)
         if (!a->cause && a->nservers < at->narrowest)
             at->narrowest = a->nservers;
     }
-    features_look(q->features, pricer_vacancy(q->pricer), q->now, q->running,
+    features_look(q->features, pricer_taken(q->pricer, &nwords), q->now, q->running,
                   q->nrunning);
     features_begin(q->features, at);
     q->looked = true;

@@ -3,7 +3,9 @@
  * Iteration, and Distributed Reinforcement Learning", 2020). Each alternative is played
  * through in the same sampled futures, in an admission of its own in which the base
  * decides. Common futures make the differences between alternatives less noisy than the
- * results themselves.
+ * results themselves. They also save most of the work: after some jobs the cluster is
+ * often in the same state as after the first answer that was played. From there on the
+ * future is the same, too, and is not played again.
  */
 #include "private.h"
 #include "question.h"
@@ -15,7 +17,9 @@ enum { PAST_JOBS = 1000 }; /* the last jobs that came; futures are drawn from th
 
 /* A job that came. */
 struct past {
-    char *graphs; /* owned */
+    char *graphs;            /* owned */
+    uint32_t *known, nknown; /* owned: their indexes in the store */
+    size_t room;
     double steps;
     double deadline; /* from arrival, seconds */
     double spacing;  /* since the arrival of the job before, seconds; NAN: of the first */
@@ -31,8 +35,10 @@ struct rollout {
     double last;            /* arrival of the last of them, seconds */
     struct graph_job *jobs; /* of all futures, one future after the other */
     uint64_t accepted;      /* in the future that is being played */
-    uint64_t *with_base;    /* per future: jobs accepted after the base's answer */
-    uint64_t *tried;        /* the same after another answer */
+    /* After the first answer that is played, per future and job of it: the state before
+     * that job arrives, and how many jobs are accepted from it on. */
+    uint64_t *state;
+    uint32_t *rest;
 };
 
 /* Called for each decision in a future. */
@@ -59,11 +65,11 @@ alloc_rollout_open(const struct alloc_choice *choice, struct rec_error *err)
                  choice->argument);
         return NULL;
     }
-    jobs = (size_t)futures * choice->horizon;
+    jobs = (size_t)futures * (choice->horizon + 1);
     if (!r || !(r->past = calloc(PAST_JOBS, sizeof *r->past)) ||
         !(r->jobs = calloc(jobs + 1, sizeof *r->jobs)) ||
-        !(r->with_base = calloc(futures, sizeof *r->with_base)) ||
-        !(r->tried = calloc(futures, sizeof *r->tried)))
+        !(r->state = calloc(jobs, sizeof *r->state)) ||
+        !(r->rest = calloc(jobs, sizeof *r->rest)))
         rec_fail_memory(err);
     else if ((r->rng = rng_new(choice->seed, rng_stream("rollout"), err))) {
         r->choice = *choice;
@@ -82,12 +88,14 @@ alloc_rollout_free(void *self)
         return;
     alloc_admission_free(r->admission);
     rng_free(r->rng);
-    for (size_t i = 0; i < r->npast; i++)
+    for (size_t i = 0; i < r->npast; i++) {
         free(r->past[i].graphs);
+        free(r->past[i].known);
+    }
     free(r->past);
     free(r->jobs);
-    free(r->with_base);
-    free(r->tried);
+    free(r->state);
+    free(r->rest);
     free(r);
 }
 
@@ -98,12 +106,21 @@ alloc_rollout_arrive(void *self, const struct graph_job *job, struct rec_error *
 {
     struct rollout *r = self;
     struct past *past = &r->past[r->next];
+    struct rec_str rest = job->graphs, id;
     char *graphs = strndup(job->graphs.ptr, job->graphs.len);
     if (!graphs)
         return rec_fail_memory(err);
     free(past->graphs);
-    *past = (struct past){graphs, job->steps, job->deadline,
-                          r->npast ? job->arrival - r->last : (double)NAN};
+    past->graphs = graphs;
+    past->steps = job->steps;
+    past->deadline = job->deadline;
+    past->spacing = r->npast ? job->arrival - r->last : (double)NAN;
+    past->nknown = 0;
+    while (rec_str_split(&rest, ',', &id))
+        if (!rec_grow(&past->known, &past->room, past->nknown + 1, sizeof *past->known,
+                      err) ||
+            !question_find(r->choice.store, job, id, &past->known[past->nknown++], err))
+            return false;
     r->last = job->arrival;
     r->next = (r->next + 1) % PAST_JOBS;
     r->npast += r->npast < PAST_JOBS;
@@ -128,62 +145,59 @@ draw_futures(struct rollout *r, double now)
                                       .graphs = rec_str(past->graphs),
                                       .arrival = time += spacing,
                                       .steps = past->steps,
-                                      .deadline = past->deadline};
+                                      .deadline = past->deadline,
+                                      .known = past->known,
+                                      .nknown = past->nknown};
         }
     }
 }
 
-/* Plays all futures after a job has taken an alternative (NULL: none). Sets accepted[] to
- * how many jobs were accepted in each, this one included. */
+/* Plays a future after a job has taken an alternative (NULL: none). The first answer's
+ * states are noted; another answer follows its own way until it comes to one of them. */
 static bool
-play(struct rollout *r, const struct alloc_question *q,
-     const struct alloc_alternative *alternative, uint64_t *accepted,
-     struct rec_error *err)
+play_future(struct rollout *r, const struct alloc_question *q, uint32_t future,
+            const struct tried *alternative, bool is_first, struct rec_error *err)
 {
-    const struct graph_job *job = r->jobs;
-    for (uint32_t f = 0; f < r->futures; f++) {
-        r->accepted = alternative != NULL;
-        if (!admission_copy(r->admission, q->admission, err) ||
-            (alternative && !admission_occupy(r->admission, alternative, err)))
+    uint32_t n = r->choice.horizon;
+    const struct graph_job *job = r->jobs + (size_t)future * n;
+    uint64_t *state = r->state + (size_t)future * (n + 1);
+    uint32_t *rest = r->rest + (size_t)future * (n + 1);
+    r->accepted = 0;
+    if (!admission_copy(r->admission, q->admission, err) ||
+        (alternative && !admission_occupy(r->admission, alternative, err)))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t now;
+        if (!alloc_admission_advance(r->admission, &job[i], err))
             return false;
-        for (uint32_t i = 0; i < r->choice.horizon; i++, job++)
-            if (!alloc_admission_advance(r->admission, job, err) ||
-                !alloc_admission_arrive(r->admission, job, err))
-                return false;
-        accepted[f] = r->accepted;
+        now = admission_state(r->admission);
+        if (!is_first && now && now == state[i]) {
+            r->accepted += rest[i];
+            return true;
+        }
+        if (is_first) {
+            state[i] = now;
+            rest[i] = (uint32_t)r->accepted;
+        }
+        if (!alloc_admission_arrive(r->admission, &job[i], err))
+            return false;
     }
+    for (uint32_t i = 0; is_first && i < n; i++)
+        rest[i] = (uint32_t)r->accepted - rest[i];
     return true;
 }
 
-/* How many more jobs are accepted than after the base's answer: the mean of the
- * differences in the futures, less its standard error, so that chance does not overrule
- * the base. */
-static double
-gain(const struct rollout *r)
-{
-    double n = r->futures, sum = 0, squares = 0, mean;
-    for (uint32_t f = 0; f < r->futures; f++) {
-        double d = (double)r->tried[f] - (double)r->with_base[f];
-        sum += d;
-        squares += d * d;
-    }
-    mean = sum / n;
-    return mean - (n > 1 ? sqrt(fmax(0, squares / n - mean * mean) / (n - 1)) : 0);
-}
-
-/* Plays one answer, and makes it the best if it gains most. */
+/* How many jobs are accepted in all futures after an answer, this one included. */
 static bool
-consider(struct rollout *r, const struct alloc_question *q, uint32_t choice,
-         uint32_t *best_choice, double *best, struct rec_error *err)
+play(struct rollout *r, const struct alloc_question *q, uint32_t choice, bool is_first,
+     uint64_t *accepted, struct rec_error *err)
 {
-    double more;
-    if (!play(r, q, choice == ALLOC_REFUSED ? NULL : &q->tried[choice].alternative,
-              r->tried, err))
-        return false;
-    more = gain(r);
-    if (more > *best) {
-        *best = more;
-        *best_choice = choice;
+    const struct tried *alternative = choice == ALLOC_REFUSED ? NULL : &q->tried[choice];
+    *accepted = alternative ? r->futures : 0;
+    for (uint32_t f = 0; f < r->futures; f++) {
+        if (!play_future(r, q, f, alternative, is_first, err))
+            return false;
+        *accepted += r->accepted;
     }
     return true;
 }
@@ -195,6 +209,7 @@ open_admission(struct rollout *r, struct rec_error *err)
 {
     struct alloc_admission_options options = *r->choice.admission;
     options.choosing = r->choice.base;
+    options.counted = true;
     r->admission = alloc_admission_new(&options, r->choice.store, count, r, err);
     return r->admission != NULL;
 }
@@ -205,7 +220,7 @@ alloc_rollout_decide(void *self, struct alloc_question *q, uint32_t *choice,
 {
     struct rollout *r = self;
     uint32_t base, n = alloc_question_count(q);
-    double best = 0;
+    uint64_t best;
     bool can_start = false;
 
     if (!r->admission && !open_admission(r, err))
@@ -225,12 +240,21 @@ alloc_rollout_decide(void *self, struct alloc_question *q, uint32_t *choice,
     if (r->npast < 2)
         return true;
     draw_futures(r, q->now);
-    if (!play(r, q, base == ALLOC_REFUSED ? NULL : &q->tried[base].alternative,
-              r->with_base, err))
+    if (!play(r, q, base, true, &best, err))
         return false;
-    for (uint32_t i = 0; i < n; i++)
-        if (i != base && !q->tried[i].alternative.cause &&
-            !consider(r, q, i, choice, &best, err))
+    for (uint32_t i = 0; i <= n; i++) {
+        uint32_t other = i < n ? i : ALLOC_REFUSED;
+        const struct alloc_alternative *alternative =
+            &q->tried[i < n ? i : 0].alternative;
+        uint64_t accepted;
+        if (other == base || (i < n && (alternative->cause || alternative->repeats)))
+            continue;
+        if (!play(r, q, other, false, &accepted, err))
             return false;
-    return base == ALLOC_REFUSED || consider(r, q, ALLOC_REFUSED, choice, &best, err);
+        if (accepted > best) {
+            best = accepted;
+            *choice = other;
+        }
+    }
+    return true;
 }

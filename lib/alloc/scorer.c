@@ -133,7 +133,7 @@ alloc_scorer_decide(void *self, struct alloc_question *q, uint32_t *choice,
         double score;
         if (!alternative)
             return false;
-        if (alternative->cause)
+        if (alternative->cause || alternative->repeats)
             continue;
         if (!alloc_question_features(q, i, feature, err))
             return false;
@@ -286,18 +286,23 @@ static bool
 read_policy(struct alloc_scorer *s, const struct rec_reader *reader,
             const struct rec *rec, struct rec_error *err)
 {
-    const struct place_kind *const *row = place_kinds;
-    char known[200] = "";
+    struct rec_str rest, name;
     if (!rec_need(reader, rec, err))
         return false;
-    if (s->heuristic)
+    if (s->heuristics)
         return rec_reader_fail(reader, err, "there are two policy records");
-    for (; *row && !rec_str_is(rec->field[1], (*row)->name); row++)
-        rec_list_name(known, sizeof known, (*row)->name);
-    s->heuristic = *row;
-    return s->heuristic ||
-           rec_reader_fail(reader, err, "the heuristic must be one of %s, got '%.*s'",
-                           known, (int)rec->field[1].len, rec->field[1].ptr);
+    for (rest = rec->field[1]; rec_str_split(&rest, ',', &name);) {
+        char known[200] = "";
+        uint32_t i = 0;
+        for (; place_kinds[i] && !rec_str_is(name, place_kinds[i]->name); i++)
+            rec_list_name(known, sizeof known, place_kinds[i]->name);
+        if (!place_kinds[i])
+            return rec_reader_fail(reader, err,
+                                   "the heuristic must be one of %s, got '%.*s'", known,
+                                   (int)name.len, name.ptr);
+        s->heuristics |= (uint32_t)1 << i;
+    }
+    return true;
 }
 
 static bool
@@ -373,9 +378,14 @@ write_weights(const double *weight, uint32_t units, struct rec_writer *writer)
 void
 alloc_scorer_write(const struct alloc_scorer *s, struct rec_writer *writer)
 {
-    if (s->heuristic) {
+    if (s->heuristics) {
+        char names[200] = "";
+        for (uint32_t i = 0; place_kinds[i]; i++)
+            if (s->heuristics >> i & 1)
+                snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
+                         *names ? "," : "", place_kinds[i]->name);
         rec_begin(writer, "policy");
-        rec_text_field(writer, s->heuristic->name);
+        rec_text_field(writer, names);
         rec_end(writer);
     }
     for (uint32_t e = 0; e < s->nexperts; e++) {

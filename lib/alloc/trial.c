@@ -1,16 +1,21 @@
 /*
- * The cache of trials is direct-mapped: a graph and a state have one place. The hash of a
+ * The caches are direct-mapped: a graph and a state have one place in each. The hash of a
  * state is Zobrist's (A. L. Zobrist, "A new hashing method with application for game
  * playing", 1970): one XOR updates it when a server is taken or comes free. Equal hashes
- * never give a wrong result: the whole state is compared with the one that had the hash
- * before, once after it has changed. It then has the same number, or else a new one, and
- * trials are found by the number.
+ * never give a wrong result: the whole state is compared. For whole trials that is done
+ * with the state that had the hash before, once after it has changed: it then has the
+ * same number, or else a new one, and trials are found by the number. An outline has a
+ * state of its own, because there are many more of them than numbers.
  */
 #include "trial.h"
 
 #include <stdlib.h>
 
-enum { BUDGET_BYTES = 32 << 20 }; /* of the whole cache, roughly */
+enum {
+    BUDGET_BYTES = 32 << 20,   /* of whole trials, roughly */
+    OUTLINES_BYTES = 96 << 20, /* of outlines, at most */
+    OUTLINES = 1 << 21         /* the same */
+};
 
 /* Fixed marks keep a run the same on every machine. */
 static uint64_t
@@ -23,7 +28,7 @@ bool
 trials_init(struct trials *trials, uint32_t nservers, struct rec_error *err)
 {
     size_t each = sizeof(struct trial) + nservers / 4 + 100;
-    trials->nwords = nservers / 64 + 1;
+    trials->nwords = (nservers + 63) / 64;
     for (trials->ntrials = 1 << 12; trials->ntrials > 16; trials->ntrials /= 2)
         if (trials->ntrials * each < BUDGET_BYTES)
             break;
@@ -32,9 +37,15 @@ trials_init(struct trials *trials, uint32_t nservers, struct rec_error *err)
     trials->filled = malloc(trials->ntrials * sizeof *trials->filled);
     trials->filled_states = malloc(trials->ntrials * sizeof *trials->filled_states);
     trials->state = calloc(trials->nwords, sizeof *trials->state);
+    trials->outline_bytes =
+        sizeof(struct outline) + 2 * trials->nwords * sizeof *trials->state;
+    for (trials->noutlines = OUTLINES; trials->noutlines > 16; trials->noutlines /= 2)
+        if (trials->noutlines * trials->outline_bytes <= OUTLINES_BYTES)
+            break;
+    trials->outlines = calloc(trials->noutlines, trials->outline_bytes);
     trials->mark = calloc(nservers, sizeof *trials->mark);
     if (!trials->trial || !trials->known || !trials->filled || !trials->filled_states ||
-        !trials->state || !trials->mark)
+        !trials->outlines || !trials->state || !trials->mark)
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < nservers; i++)
         trials->mark[i] = mark_of(i);
@@ -50,6 +61,7 @@ trials_free(struct trials *trials)
         free(trials->known[trials->filled_states[i]].word);
     free(trials->trial);
     free(trials->known);
+    free(trials->outlines);
     free(trials->filled);
     free(trials->filled_states);
     free(trials->state);
@@ -64,11 +76,25 @@ trials_flip(struct trials *trials, uint32_t server)
     trials->number = 0;
 }
 
-static struct trial *
-place_of(const struct trials *trials, uint32_t graph)
+void
+trials_flip_all(struct trials *trials, const uint64_t *servers, uint64_t marks)
 {
-    uint64_t hash = trials->hash ^ mark_of((uint64_t)graph << 32);
-    return &trials->trial[hash & (trials->ntrials - 1)];
+    for (size_t w = 0; w < trials->nwords; w++)
+        trials->state[w] ^= servers[w];
+    trials->hash ^= marks;
+    trials->number = 0;
+}
+
+static uint64_t
+hash_of(const struct trials *trials, uint32_t key)
+{
+    return trials->hash ^ mark_of((uint64_t)key << 32);
+}
+
+static struct trial *
+place_of(const struct trials *trials, uint32_t key)
+{
+    return &trials->trial[hash_of(trials, key) & (trials->ntrials - 1)];
 }
 
 /* The number of the state now; 0: out of memory. */
@@ -93,12 +119,27 @@ number_state(struct trials *trials)
 }
 
 const struct trial *
-trials_find(struct trials *trials, uint32_t graph)
+trials_find(struct trials *trials, uint32_t key)
 {
-    const struct trial *trial = place_of(trials, graph);
-    if (trial->graph != graph + 1 || trial->state != number_state(trials))
+    const struct trial *trial = place_of(trials, key);
+    if (trial->key != key + 1 || trial->state != number_state(trials))
         return NULL;
     return trial;
+}
+
+struct outline *
+trials_outline(const struct trials *trials, uint32_t key, bool *known)
+{
+    size_t at = hash_of(trials, key) & (trials->noutlines - 1);
+    struct outline *o = (void *)(trials->outlines + at * trials->outline_bytes);
+    *known = o->key == key + 1 && o->word[0] == trials->state[0] &&
+             (trials->nwords == 1 ||
+              memcmp(o->word, trials->state, trials->nwords * sizeof *o->word) == 0);
+    if (!*known) {
+        o->key = 0; /* until the caller has filled it */
+        memcpy(o->word, trials->state, trials->nwords * sizeof *o->word);
+    }
+    return o;
 }
 
 /* Makes room in an entry. Its array stays with it and only grows. */
@@ -120,11 +161,11 @@ prepare(struct trials *trials, struct trial *place, uint32_t nservers)
 bool
 trials_keep(struct trials *trials, const struct trial *trial, struct rec_error *err)
 {
-    struct trial *place = place_of(trials, trial->graph - 1);
+    struct trial *place = place_of(trials, trial->key - 1);
     uint64_t number = number_state(trials);
     struct trial old;
 
-    place->graph = 0; /* unused, if making room fails */
+    place->key = 0; /* unused, if making room fails */
     if (!number || !prepare(trials, place, trial->nservers))
         return rec_fail_memory(err);
     old = *place;

@@ -40,8 +40,7 @@ struct learn_batch {
     size_t template_room;
     uint32_t ntemplates;
     struct learn_setting setting; /* interarrival NULL: the jobs below */
-    const char *steps;
-    struct graph_job *jobs; /* of the input; their texts are the arena's */
+    struct graph_job *jobs;       /* of the input; their texts are the arena's */
     uint32_t *job_template;
     size_t job_room, index_room;
     uint64_t njobs;
@@ -244,7 +243,7 @@ open_batch(struct learn_batch *b, const struct learn_batch_options *options)
 {
     const char *place = NULL;
     b->njobs = options->interarrival ? options->jobs : 0;
-    b->steps = "fixed:1";
+    b->setting.steps = "fixed:1";
     b->admission.choosing = &b->choosing;
     b->choosing.chooser = &chooser;
     if (options->copies < 1)
@@ -254,7 +253,7 @@ open_batch(struct learn_batch *b, const struct learn_batch_options *options)
                         "jobs that are drawn need steps, and one job at least");
     if (!keep_text(b, options->interarrival, &b->setting.interarrival) ||
         !keep_text(b, options->fraction, &b->setting.fraction) ||
-        !keep_text(b, options->steps, &b->steps) ||
+        !keep_text(b, options->steps, &b->setting.steps) ||
         !keep_text(b, options->place, &place) ||
         !(b->net = net_parse(options->cluster, &b->err)))
         return false;
@@ -446,8 +445,8 @@ learn_batch_reset(struct learn_batch *b, uint32_t copy, uint32_t seed)
     c->come = 0;
     c->playing = false;
     if (b->setting.interarrival &&
-        !(c->draws = learn_draws_new(b->templates, b->ntemplates, &b->setting, b->steps,
-                                     seed, &b->err)))
+        !(c->draws =
+              learn_draws_new(b->templates, b->ntemplates, &b->setting, seed, &b->err)))
         return false;
     return alloc_admission_reset(c->admission, &b->err) && go_on(c) && observe(c);
 }

@@ -9,16 +9,58 @@
 struct learn_course {
     struct learn_course_options options;
     struct alloc_admission *admission;
-    uint64_t blocked; /* jobs of this episode */
+    uint32_t **known; /* per template: the graphs of its alternatives in the store */
+    uint32_t *nknown;
+    double lost, all; /* sums over the jobs of this episode: see enum learn_objective */
+    double work;      /* of the job that is decided: sequential time * steps, seconds */
 };
 
-/* Called for each decision. */
+/* Called for each decision; the course has no queue, so that is about the job that has
+ * just arrived. */
 static bool
 count(void *context, const struct alloc_decision *decision, struct rec_error *err)
 {
     struct learn_course *c = context;
+    bool blocked = decision->cause != NULL;
+    double time = decision->finish - decision->job.arrival;
     (void)err;
-    c->blocked += decision->cause != NULL;
+    switch (c->options.objective) {
+    case LEARN_BLOCKED:
+        c->lost += blocked;
+        c->all += 1;
+        break;
+    case LEARN_WORK:
+        c->lost += blocked ? c->work : 0;
+        c->all += c->work;
+        break;
+    case LEARN_COMPLETION:
+        c->lost += blocked ? 1 : time / c->work;
+        c->all += 1;
+        break;
+    case LEARN_COST:
+        c->lost += blocked ? c->options.price * c->work : decision->nservers * time;
+        c->all += c->work;
+        break;
+    }
+    return true;
+}
+
+/* Looks up the graphs of all templates, once for all jobs. */
+static bool
+look_up(struct learn_course *c, const struct graph_store *store, struct rec_error *err)
+{
+    for (uint32_t i = 0; i < c->options.ntemplates; i++) {
+        struct rec_str rest = c->options.templates[i].graphs, id;
+        size_t room = 0;
+        while (rec_str_split(&rest, ',', &id)) {
+            if (!rec_grow(&c->known[i], &room, c->nknown[i] + 1, sizeof **c->known, err))
+                return false;
+            c->known[i][c->nknown[i]] = graph_store_find(store, id);
+            if (c->known[i][c->nknown[i]++] == REC_NONE)
+                return rec_fail(err, REC_DATA, "there is no graph '%.*s'", (int)id.len,
+                                id.ptr);
+        }
+    }
     return true;
 }
 
@@ -27,11 +69,14 @@ learn_course_new(const struct learn_course_options *options, struct graph_store 
                  struct rec_error *err)
 {
     struct learn_course *c = calloc(1, sizeof *c);
-    if (!c)
-        rec_fail_memory(err);
-    else {
+    if (c)
         c->options = *options;
-        c->admission = alloc_admission_new(&options->admission, store, count, c, err);
+    if (!c || !(c->known = calloc(options->ntemplates, sizeof *c->known)) ||
+        !(c->nknown = calloc(options->ntemplates, sizeof *c->nknown)))
+        rec_fail_memory(err);
+    else if (look_up(c, store, err)) {
+        c->options.admission.counted = true;
+        c->admission = alloc_admission_new(&c->options.admission, store, count, c, err);
         if (c->admission)
             return c;
     }
@@ -45,6 +90,10 @@ learn_course_free(struct learn_course *c)
     if (!c)
         return;
     alloc_admission_free(c->admission);
+    for (uint32_t i = 0; c->known && i < c->options.ntemplates; i++)
+        free(c->known[i]);
+    free(c->known);
+    free(c->nknown);
     free(c);
 }
 
@@ -59,7 +108,12 @@ run(struct learn_course *c, struct learn_draws *draws, struct rec_error *err)
             *err = (struct rec_error){.code = REC_OK};
             return false;
         }
-        if (!drawn || !alloc_admission_advance(c->admission, &job, err) ||
+        if (!drawn)
+            return false;
+        job.known = c->known[index];
+        job.nknown = c->nknown[index];
+        c->work = c->options.templates[index].sequential * job.steps;
+        if (!alloc_admission_advance(c->admission, &job, err) ||
             !alloc_admission_arrive(c->admission, &job, err))
             return false;
     }
@@ -71,13 +125,12 @@ learn_course_run(struct learn_course *c, const struct learn_setting *setting,
                  uint32_t seed, double *blocking, struct rec_error *err)
 {
     struct learn_draws *draws =
-        learn_draws_new(c->options.templates, c->options.ntemplates, setting,
-                        c->options.steps, seed, err);
+        learn_draws_new(c->options.templates, c->options.ntemplates, setting, seed, err);
     bool ok;
-    c->blocked = 0;
+    c->lost = c->all = 0;
     ok = draws && alloc_admission_reset(c->admission, err) && run(c, draws, err);
     learn_draws_free(draws);
-    *blocking = c->options.jobs ? (double)c->blocked / (double)c->options.jobs : 0;
+    *blocking = c->all > 0 ? c->lost / c->all : 0;
     return ok;
 }
 

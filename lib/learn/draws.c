@@ -21,8 +21,7 @@ struct learn_draws {
 
 struct learn_draws *
 learn_draws_new(const struct learn_template *templates, uint32_t n,
-                const struct learn_setting *setting, const char *steps, uint32_t seed,
-                struct rec_error *err)
+                const struct learn_setting *setting, uint32_t seed, struct rec_error *err)
 {
     struct rng_arrivals_options arrivals = {
         .spacing = setting->interarrival, .rate = 1, .seed = seed};
@@ -30,7 +29,7 @@ learn_draws_new(const struct learn_template *templates, uint32_t n,
     if (!d || !(d->order = calloc(n + 1, sizeof *d->order)))
         rec_fail_memory(err);
     else if ((d->arrivals = rng_arrivals_new(&arrivals, err)) &&
-             (d->steps = rng_dist_new(steps, seed, 2, err)) &&
+             (d->steps = rng_dist_new(setting->steps, seed, 2, err)) &&
              (!setting->fraction ||
               (d->fraction = rng_dist_new(setting->fraction, seed, 3, err))) &&
              (d->choice = rng_new(seed, 4, err))) {

@@ -11,8 +11,7 @@ struct learn_draws;
 /* All that is pointed to is borrowed: the templates until learn_draws_free(), the rest
  * until this returns. NULL: *err. */
 struct learn_draws *learn_draws_new(const struct learn_template *templates, uint32_t n,
-                                    const struct learn_setting *setting,
-                                    const char *steps, uint32_t seed,
+                                    const struct learn_setting *setting, uint32_t seed,
                                     struct rec_error *err) REC_MUST_CHECK;
 /* `draws` may be NULL. */
 void learn_draws_free(struct learn_draws *draws);

@@ -20,6 +20,7 @@ enum {
     ENDS = WINDOWS + 2,      /* candidates at the end of training */
     EPISODES_PER_START = 4,  /* to compare the weights that training can start from */
     EPISODES_PER_CANDIDATE = 12, /* to compare the candidates at the end */
+    TAIL = 20,     /* the worst of so many finals counts as much as the mean */
     FINALISTS = 3, /* the best candidates, compared again over options->final episodes */
     UNIT = ALLOC_FEATURES + 1, /* weights of a hidden unit */
     /* Generations after which experts first look at each other; then after twice as
@@ -29,7 +30,7 @@ enum {
 
 struct worker {
     struct trainer *trainer;
-    struct learn_course *course;
+    struct learn_course **course; /* per world */
     struct alloc_choosing choosing;
     struct alloc_scorer *scorer; /* choosing.self; its weights change between episodes */
     pthread_t thread;
@@ -55,7 +56,6 @@ struct search {
 
 struct trainer {
     const struct learn_options *options;
-    struct graph_store *store;
     struct alloc_scorer *result;
     size_t n;      /* coordinates of a point */
     size_t *place; /* per coordinate: its index in alloc_expert.weight */
@@ -73,6 +73,7 @@ struct trainer {
     size_t room;
     atomic_uint next; /* index in blocking[] of the next episode to run */
     bool breeding;    /* the points are a generation, which counts as progress */
+    bool tail;        /* the worst episodes count as much as the mean */
     struct learn_progress progress;
 };
 
@@ -109,7 +110,7 @@ tell(struct trainer *t, double part)
 static struct search *
 search_of(const struct trainer *t, uint32_t setting)
 {
-    return &t->search[t->options->experts ? setting : 0];
+    return &t->search[t->options->settings[setting].expert];
 }
 
 static void
@@ -150,8 +151,9 @@ work(void *argument)
             continue;
         place(w, setting, point);
         w->failed =
-            !learn_course_run(w->course, &t->options->settings[setting],
-                              t->seed + i % t->nepisodes, &t->blocking[i], &w->err);
+            !learn_course_run(w->course[t->options->settings[setting].world],
+                              &t->options->settings[setting], t->seed + i % t->nepisodes,
+                              &t->blocking[i], &w->err);
         if (w == t->worker)
             tell(t, (double)i / all);
     }
@@ -178,16 +180,34 @@ run_episodes(struct trainer *t, struct rec_error *err)
     return ok;
 }
 
-/* The mean blocking rate of a point in a setting. */
+/* The mean blocking rate of a point in a setting; if the tail counts, of that and of the
+ * mean of the worst episode of each `TAIL`. */
 static double
 blocking_of(const struct trainer *t, uint32_t point, uint32_t setting)
 {
     const double *b =
         t->blocking + ((size_t)point * t->options->nsettings + setting) * t->nepisodes;
-    double sum = 0;
-    for (uint32_t e = 0; e < t->nepisodes; e++)
+    double sum = 0, worst = 0, all = 0;
+    uint32_t parts = 0;
+    for (uint32_t e = 0; e < t->nepisodes; e++) {
         sum += b[e];
-    return sum / t->nepisodes;
+        worst = e % TAIL ? fmax(worst, b[e]) : b[e];
+        if ((e + 1) % TAIL == 0 || (e + 1 == t->nepisodes && parts == 0)) {
+            all += worst;
+            parts++;
+        }
+    }
+    return t->tail ? (sum / t->nepisodes + all / parts) / 2 : sum / t->nepisodes;
+}
+
+/* How many settings a search has. */
+static uint32_t
+settings_of(const struct trainer *t, const struct search *search)
+{
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < t->options->nsettings; s++)
+        n += search_of(t, s) == search;
+    return n;
 }
 
 /* Sets the value of each point: its blocking rates over the settings, each divided by a
@@ -204,7 +224,7 @@ value_points(struct trainer *t)
         double sum = 0, unit;
         for (uint32_t k = 0; k < n; k++)
             sum += blocking_of(t, k, s);
-        unit = sqrt(sum / n + 0.001) * settings / t->nsearches;
+        unit = sqrt(sum / n + 0.001) * settings_of(t, search);
         for (uint32_t k = 0; k < n; k++)
             search->value[k] += blocking_of(t, k, s) / unit;
     }
@@ -241,18 +261,24 @@ best_point(const struct search *search, uint32_t n)
     return best;
 }
 
-/* True if a point blocks fewer jobs than another in a setting, by more than two standard
- * errors of the mean difference over the episodes: then it is unlikely to be chance. */
+/* True if a point blocks fewer jobs than another in the settings of a search, by more
+ * than two standard errors of the mean difference over the episodes: then it is unlikely
+ * to be chance. */
 static bool
-is_better(const struct trainer *t, uint32_t setting, uint32_t point, uint32_t other)
+is_better(const struct trainer *t, uint32_t search, uint32_t point, uint32_t other)
 {
-    const double *a = t->blocking, *b = t->blocking;
     double n = t->nepisodes, sum = 0, squares = 0;
-    a += ((size_t)point * t->options->nsettings + setting) * t->nepisodes;
-    b += ((size_t)other * t->options->nsettings + setting) * t->nepisodes;
     for (uint32_t e = 0; e < t->nepisodes; e++) {
-        sum += b[e] - a[e];
-        squares += (b[e] - a[e]) * (b[e] - a[e]);
+        double less = 0;
+        for (uint32_t s = 0; s < t->options->nsettings; s++) {
+            size_t a = (size_t)point * t->options->nsettings + s;
+            size_t b = (size_t)other * t->options->nsettings + s;
+            if (search_of(t, s) == &t->search[search])
+                less +=
+                    t->blocking[b * t->nepisodes + e] - t->blocking[a * t->nepisodes + e];
+        }
+        sum += less;
+        squares += less * less;
     }
     return sum > 2 * sqrt(fmax(squares - sum * sum / n, 0) * n / (n - 1));
 }
@@ -280,7 +306,7 @@ propose(struct trainer *t, const struct alloc_scorer *start, double **points,
         return 0;
     }
     if (!start)
-        n = learn_starts(net_servers(t->options->course.admission.placer.net),
+        n = learn_starts(net_servers(t->options->worlds[0].course.admission.placer.net),
                          2 * t->options->sigma, simple);
     for (uint32_t i = 0; i < n; i++)
         to_point(t, start ? start->expert[i].weight : simple[i],
@@ -303,24 +329,29 @@ make_room(struct trainer *t, struct rec_error *err)
     return true;
 }
 
-/* Sets the centers of the experts, in the result and in the scorers of all workers. One
- * episode of each setting says its regime: the jobs that come do not depend on
- * decisions. */
+/* Sets the centers of the experts, in the result and in the scorers of all workers, to
+ * the mean over their settings. One episode of each setting says its regime: the jobs
+ * that come do not depend on decisions. */
 static bool
 find_centers(struct trainer *t, struct rec_error *err)
 {
     struct worker *w = &t->worker[0];
     double blocking;
-    for (uint32_t s = 0; t->options->experts && s < t->options->nsettings; s++) {
-        double *center = t->search[s].expert->center;
-        if (!learn_course_run(w->course, &t->options->settings[s], t->options->seed,
+    for (uint32_t s = 0; t->nsearches > 1 && s < t->options->nsettings; s++) {
+        const struct learn_setting *setting = &t->options->settings[s];
+        struct search *search = search_of(t, s);
+        double regime[ALLOC_REGIME];
+        if (!learn_course_run(w->course[setting->world], setting, t->options->seed,
                               &blocking, err))
             return false;
-        learn_course_regime(w->course, center);
-        for (uint32_t i = 0; i < t->nworkers; i++)
-            memcpy(t->worker[i].scorer->expert[s].center, center,
-                   sizeof t->result->expert->center);
+        learn_course_regime(w->course[setting->world], regime);
+        for (int i = 0; i < ALLOC_REGIME; i++)
+            search->expert->center[i] += regime[i] / settings_of(t, search);
     }
+    for (uint32_t i = 0; i < t->nworkers; i++)
+        for (uint32_t e = 0; e < t->nsearches; e++)
+            memcpy(t->worker[i].scorer->expert[e].center, t->result->expert[e].center,
+                   sizeof t->result->expert->center);
     return true;
 }
 
@@ -522,6 +553,7 @@ end_searches(struct trainer *t, bool compared, struct rec_error *err)
     if (compared && (ok = ok && judge(t, ENDS, EPISODES_PER_CANDIDATE, err)))
         sort_points(t, points, ENDS);
     t->episodes += EPISODES_PER_CANDIDATE;
+    t->tail = true;
     if (compared && (ok = ok && judge(t, FINALISTS, t->options->final, err)))
         sort_points(t, points, FINALISTS);
     for (uint32_t i = 0; ok && i < t->nsearches; i++)
@@ -532,21 +564,38 @@ end_searches(struct trainer *t, bool compared, struct rec_error *err)
 
 /* ---- the whole ----------------------------------------------------------- */
 
+/* Returns false. */
+static bool
+free_worker(const struct trainer *t, struct worker *w)
+{
+    for (uint32_t i = 0; w->course && i < t->options->nworlds; i++)
+        learn_course_free(w->course[i]);
+    free(w->course);
+    alloc_scorer_free(w->scorer);
+    return false;
+}
+
 static bool
 start_workers(struct trainer *t, struct rec_error *err)
 {
-    struct learn_course_options course = t->options->course;
     for (; t->nworkers < t->options->threads; t->nworkers++) {
         struct worker *w = &t->worker[t->nworkers];
         w->trainer = t;
         w->choosing.chooser = alloc_chooser_find(rec_str("learned"));
-        course.admission.choosing = &w->choosing;
         if (!(w->scorer = alloc_scorer_new(t->result->units, t->nsearches, err)))
             return false;
         w->choosing.self = w->scorer;
-        if (!(w->course = learn_course_new(&course, t->store, err))) {
-            alloc_scorer_free(w->scorer);
-            return false;
+        w->course = calloc(t->options->nworlds, sizeof *w->course);
+        for (uint32_t i = 0; w->course && i < t->options->nworlds; i++) {
+            struct learn_course_options course = t->options->worlds[i].course;
+            course.admission.choosing = &w->choosing;
+            w->course[i] = learn_course_new(&course, t->options->worlds[i].store, err);
+            if (!w->course[i])
+                return free_worker(t, w);
+        }
+        if (!w->course) {
+            rec_fail_memory(err);
+            return free_worker(t, w);
         }
     }
     return true;
@@ -578,8 +627,8 @@ prepare(struct trainer *t, const struct alloc_scorer *start, uint32_t units,
         struct rec_error *err)
 {
     size_t size = alloc_scorer_size(units);
-    bool all = !t->options->experts || t->options->nsettings == 1 || has_regime(start);
-    t->nsearches = t->options->experts ? t->options->nsettings : 1;
+    bool all = t->options->nexperts == 1 || has_regime(start);
+    t->nsearches = t->options->nexperts;
     if (!(t->result = alloc_scorer_new(units, t->nsearches, err)))
         return false;
     t->scale = malloc(size * sizeof *t->scale);
@@ -602,8 +651,7 @@ static void
 release(struct trainer *t)
 {
     for (uint32_t i = 0; i < t->nworkers; i++) {
-        learn_course_free(t->worker[i].course);
-        alloc_scorer_free(t->worker[i].scorer);
+        (void)free_worker(t, &t->worker[i]);
     }
     for (uint32_t i = 0; t->search && i < t->nsearches; i++) {
         learn_cma_free(t->search[i].cma);
@@ -630,12 +678,25 @@ goes_on(const struct trainer *t, double end)
            (t->generation == 0 || progress->seconds + last + end < t->options->seconds);
 }
 
-struct alloc_scorer *
-learn_train(const struct learn_options *options, struct graph_store *store,
-            const struct alloc_scorer *start, uint32_t units, uint64_t *generations,
-            bool *stopped, struct rec_error *err)
+/* The ways of placing of the training, as in struct alloc_scorer. */
+static uint32_t
+heuristics_of(const struct alloc_admission_options *o)
 {
-    struct trainer t = {.options = options, .store = store};
+    uint32_t bits = 0;
+    for (uint32_t i = 0; place_kinds[i]; i++) {
+        bool is = place_kinds[i] == o->placer.kind;
+        for (uint32_t k = 0; k < o->nmore; k++)
+            is = is || place_kinds[i] == o->more[k].kind;
+        bits |= (uint32_t)is << i;
+    }
+    return bits;
+}
+
+struct alloc_scorer *
+learn_train(const struct learn_options *options, const struct alloc_scorer *start,
+            uint32_t units, uint64_t *generations, bool *stopped, struct rec_error *err)
+{
+    struct trainer t = {.options = options};
     uint64_t settled = SETTLE;
     double end = 0;
     bool ok = prepare(&t, start, start ? start->units : units, err);
@@ -662,7 +723,7 @@ learn_train(const struct learn_options *options, struct graph_store *store,
     if (*stopped && t.generation > 0)
         ok = end_searches(&t, false, err);
     if (ok)
-        t.result->heuristic = options->course.admission.placer.kind;
+        t.result->heuristics = heuristics_of(&options->worlds[0].course.admission);
     if (!ok) {
         alloc_scorer_free(t.result);
         t.result = NULL;

@@ -205,11 +205,26 @@ forget_job(struct place_placer *p)
     p->jobs++;
 }
 
+/* place_units() of a light plan. */
+static enum place_outcome
+place_kinds_of(struct place_placer *p, const struct place_plan *plan)
+{
+    for (uint32_t k = 0; k < plan->nkinds; k++) {
+        p->failed = plan->step[plan->kind[k]].unit;
+        if (!p->options.kind->find(p, &plan->graph->unit[p->failed], 0))
+            return PLACE_NO_BLOCK;
+    }
+    p->nused = p->nheld;
+    return PLACE_PLACED;
+}
+
 enum place_outcome
 place_units(struct place_placer *p, const struct place_plan *plan)
 {
     const struct place_kind *kind = p->options.kind;
     forget_job(p);
+    if (p->light)
+        return place_kinds_of(p, plan);
     for (uint32_t i = 0; i < plan->nsteps; i++) {
         const struct place_step *step = &plan->step[i];
         bool placed = false;
@@ -263,6 +278,7 @@ start_job(struct place_placer *p, const struct place_plan *plan,
     forget_job(p);
     p->vacancy = vacancy;
     p->multiples = false;
+    p->light = false;
     p->failed = plan->nsteps ? plan->step[0].unit : 0;
     return true;
 }
@@ -314,12 +330,10 @@ place_light(struct place_placer *p, const struct place_plan *plan,
     enum place_outcome outcome;
     if (!start_job(p, plan, vacancy, err))
         return false;
-    outcome = begin_units(p, plan);
-    for (uint32_t k = 0; outcome == PLACE_PLACED && k < plan->nkinds; k++) {
-        p->failed = plan->step[plan->kind[k]].unit;
-        if (!p->options.kind->find(p, &plan->graph->unit[p->failed], 0))
-            outcome = PLACE_NO_BLOCK;
-    }
+    p->light = true;
+    if ((outcome = begin_units(p, plan)) == PLACE_PLACED)
+        outcome = p->options.kind->whole ? p->options.kind->place(p, plan)
+                                         : place_units(p, plan);
     *placement = (struct place_placement){.outcome = outcome,
                                           .failed = p->failed,
                                           .server = p->server,

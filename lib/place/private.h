@@ -23,6 +23,7 @@ struct place_placer {
     /* The rule by which a unit may go to the servers of a parent. If true, the parent's
      * number of parts divides its own; if false, the parent has as many parts. */
     bool multiples;
+    bool light; /* place_light(): only the first unit of each number of parts is placed */
 
     /* The job that is being placed: */
     const struct place_vacancy *vacancy;

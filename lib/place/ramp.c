@@ -6,6 +6,9 @@
  *     block      inside an empty meta-block, which the job reserves: the
  *                GreedyBlockAllocator notebook's
  *     compact    as few neighbouring communication groups as possible, then racks
+ *     compact-2, compact-3, compact-back
+ *                the same, in the second, the third and the last such place: so a chooser
+ *                can decide where a job goes
  *
  * A heuristic sets the box in which the job may lie (origin, limit and within of struct
  * place_ramp), and calls place_units(). A new one is a function and a row of place_kinds.
@@ -43,6 +46,7 @@ open(const struct place_options *options, struct rec_error *err)
 static void
 release(void *own)
 {
+    place_ramp_lists_free(own);
     free(own);
 }
 
@@ -125,39 +129,75 @@ block(struct place_placer *p, const struct place_plan *plan)
 /* ---- as few communication groups as possible, then as few racks ----------- */
 
 /* Tries a box of limit[0] groups and limit[1] racks at all positions, without wrapping
- * around, until the plan fits. */
+ * around, until the plan has fitted `nth` times, from the first position on, or from the
+ * last one back. If it fits at fewer, it goes to the last one tried at which it fits. */
 static enum place_outcome
-try_windows(struct place_placer *p, const struct place_plan *plan)
+try_windows(struct place_placer *p, const struct place_plan *plan, int nth, bool back)
 {
     struct place_ramp *ramp = place_ramp_of(p);
-    const uint32_t *n = ramp->shape;
+    uint32_t groups = ramp->shape[0] - ramp->limit[0] + 1;
+    uint32_t racks = ramp->shape[1] - ramp->limit[1] + 1;
+    uint32_t last[3] = {0, 0, 0};
     enum place_outcome outcome = PLACE_NO_BLOCK;
-    for (uint32_t c = 0; outcome != PLACE_PLACED && c + ramp->limit[0] <= n[0]; c++)
-        for (uint32_t r = 0; outcome != PLACE_PLACED && r + ramp->limit[1] <= n[1]; r++) {
-            ramp->origin[0] = c;
-            ramp->origin[1] = r;
-            outcome = place_units(p, plan);
+    int fits = 0;
+    for (uint32_t c = 0; c < groups; c++)
+        for (uint32_t r = 0; r < racks; r++) {
+            ramp->origin[0] = back ? groups - 1 - c : c;
+            ramp->origin[1] = back ? racks - 1 - r : r;
+            if ((outcome = place_units(p, plan)) != PLACE_PLACED)
+                continue;
+            memcpy(last, ramp->origin, sizeof last);
+            if (++fits == nth)
+                return PLACE_PLACED;
         }
-    return outcome;
+    if (fits == 0)
+        return outcome;
+    memcpy(ramp->origin, last, sizeof last);
+    return place_units(p, plan);
 }
 
 /* Widens the box by one group at a time until the plan fits with all racks, then by one
  * rack at a time. Each step places the whole plan again at every position of the box. */
 static enum place_outcome
-compact(struct place_placer *p, const struct place_plan *plan)
+fit_windows(struct place_placer *p, const struct place_plan *plan, int nth, bool back)
 {
     struct place_ramp *ramp = place_ramp_of(p);
     const uint32_t *n = ramp->shape;
     enum place_outcome outcome;
     ramp->limit[0] = 1;
-    while ((outcome = try_windows(p, plan)) != PLACE_PLACED && ramp->limit[0] < n[0])
+    while ((outcome = try_windows(p, plan, 1, back)) != PLACE_PLACED &&
+           ramp->limit[0] < n[0])
         ramp->limit[0]++;
     if (outcome != PLACE_PLACED)
         return outcome;
     ramp->limit[1] = 1; /* the loop ends: with all racks the plan fits */
-    while (try_windows(p, plan) != PLACE_PLACED)
+    while (try_windows(p, plan, nth, back) != PLACE_PLACED)
         ramp->limit[1]++;
     return PLACE_PLACED;
+}
+
+static enum place_outcome
+compact(struct place_placer *p, const struct place_plan *plan)
+{
+    return fit_windows(p, plan, 1, false);
+}
+
+static enum place_outcome
+compact_2(struct place_placer *p, const struct place_plan *plan)
+{
+    return fit_windows(p, plan, 2, false);
+}
+
+static enum place_outcome
+compact_3(struct place_placer *p, const struct place_plan *plan)
+{
+    return fit_windows(p, plan, 3, false);
+}
+
+static enum place_outcome
+compact_back(struct place_placer *p, const struct place_plan *plan)
+{
+    return fit_windows(p, plan, 1, true);
 }
 
 #define HEURISTIC                                                           \
@@ -170,4 +210,10 @@ const struct place_kind place_ramp_first_fit = {HEURISTIC, .name = "first-fit",
 const struct place_kind place_ramp_block = {
     HEURISTIC, .name = "block", .argument = "CxRxS", .place = block, .alike = true};
 const struct place_kind place_ramp_compact = {HEURISTIC, .name = "compact",
-                                              .place = compact};
+                                              .place = compact, .whole = true};
+const struct place_kind place_ramp_compact_2 = {HEURISTIC, .name = "compact-2",
+                                                .place = compact_2, .whole = true};
+const struct place_kind place_ramp_compact_3 = {HEURISTIC, .name = "compact-3",
+                                                .place = compact_3, .whole = true};
+const struct place_kind place_ramp_compact_back = {HEURISTIC, .name = "compact-back",
+                                                   .place = compact_back, .whole = true};

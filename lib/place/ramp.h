@@ -54,6 +54,15 @@ place_ramp_hash(const uint32_t shape[3])
     return ((shape[0] * 37 + shape[1]) * 37 + shape[2]) % PLACE_RAMP_BOUNDS;
 }
 
+/* All blocks of some number of parts in a box, in the order in which they are tried. */
+struct place_ramp_list {
+    bool known;
+    uint32_t n, parts;
+    uint64_t *mask;   /* per block: bit s for each server s */
+    uint32_t *server; /* per block: its `parts` servers */
+    size_t mask_room, server_room;
+};
+
 /* What is kept while jobs are placed: the `own` of the placer. */
 struct place_ramp {
     const uint32_t *shape; /* C, R, S of the cluster */
@@ -66,6 +75,10 @@ struct place_ramp {
      * of parts divides its own, and shapes are tried in the notebook's order. If false,
      * those of the simulator: the parent must have as many parts. */
     bool notebook;
+
+    /* On clusters of up to 64 servers: by box and number of parts, see list_of(). */
+    struct place_ramp_list *lists;
+    size_t nlists;
 
     const struct place_ramp_index *index;           /* of the vacancy */
     struct place_ramp_fill fill[PLACE_RAMP_BOUNDS]; /* by place_ramp_hash() */
@@ -80,11 +93,13 @@ place_ramp_of(const struct place_placer *placer)
 /* Puts a unit into the first free block of a legal shape inside the box. */
 bool place_ramp_find(struct place_placer *placer, const struct graph_unit *unit,
                      double memory);
+void place_ramp_lists_free(struct place_ramp *ramp);
 /* The server at an offset from the origin of the box, which wraps around the cluster. */
 uint32_t place_ramp_server(const struct place_ramp *ramp, uint32_t c, uint32_t r,
                            uint32_t s);
 
 /* Rows of place_kinds. */
-extern const struct place_kind place_ramp_first_fit, place_ramp_block, place_ramp_compact;
+extern const struct place_kind place_ramp_first_fit, place_ramp_block, place_ramp_compact,
+    place_ramp_compact_2, place_ramp_compact_3, place_ramp_compact_back;
 
 #endif

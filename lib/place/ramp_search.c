@@ -9,6 +9,8 @@
 
 #include "rampipe/net_ramp.h"
 
+#include <stdlib.h>
+
 /* Wraps a coordinate around: it is less than 2n. */
 static inline uint32_t
 wrap(uint32_t x, uint32_t n)
@@ -219,16 +221,117 @@ try_shapes(struct place_placer *p, bool square, bool flat, const struct graph_un
     return false;
 }
 
+/* ---- light plans on up to 64 servers ------------------------------------- */
+
+/*
+ * Where memory is no limit, whether a block may be taken depends only on which servers
+ * are free. On a small cluster, therefore, the blocks of each number of parts in each box
+ * are listed once, as masks; then the first free one is found by comparing masks.
+ */
+
+void
+place_ramp_lists_free(struct place_ramp *ramp)
+{
+    for (size_t i = 0; i < ramp->nlists; i++) {
+        free(ramp->lists[i].mask);
+        free(ramp->lists[i].server);
+    }
+    free(ramp->lists);
+    ramp->lists = NULL;
+}
+
+/* Adds the blocks of a shape, or if shape[2] is 0 the diagonals, at all positions. False:
+ * out of memory. */
+static bool
+list_shape(struct place_ramp *ramp, const uint32_t shape[3], struct place_ramp_list *l)
+{
+    const uint32_t *m = ramp->limit;
+    uint32_t length = shape[2] ? shape[2] : 1, at[3];
+    for (at[0] = 0; at[0] + shape[0] <= m[0]; at[0]++)
+        for (at[1] = 0; at[1] + shape[1] <= m[1]; at[1]++)
+            for (at[2] = 0; at[2] + length <= m[2]; at[2]++) {
+                uint32_t *server;
+                struct rec_error err;
+                if (!rec_grow(&l->mask, &l->mask_room, l->n + 1, sizeof *l->mask, &err) ||
+                    !rec_grow(&l->server, &l->server_room, (size_t)(l->n + 1) * l->parts,
+                              sizeof *l->server, &err))
+                    return false;
+                server = l->server + (size_t)l->n * l->parts;
+                for (uint32_t i = 0; i < l->parts; i++) {
+                    uint32_t rest = i / length;
+                    server[i] =
+                        shape[2] ? place_ramp_server(ramp, at[0] + rest / shape[1],
+                                                     at[1] + rest % shape[1],
+                                                     at[2] + i % length)
+                                 : place_ramp_server(ramp, at[0] + i, at[1] + i, at[2]);
+                }
+                l->mask[l->n] = 0;
+                for (uint32_t i = 0; i < l->parts; i++)
+                    l->mask[l->n] |= (uint64_t)1 << server[i];
+                l->n++;
+            }
+    return true;
+}
+
+/* The list of the box and the number of parts; NULL: out of memory. */
+static const struct place_ramp_list *
+list_of(struct place_placer *p, uint32_t parts)
+{
+    struct place_ramp *ramp = place_ramp_of(p);
+    const uint32_t *n = ramp->shape, *o = ramp->origin, *m = ramp->limit;
+    const uint32_t column[3] = {parts, 1, 1}, diagonal[3] = {parts, parts, 0};
+    struct net_ramp_shapes w = {ramp->within, parts, 1, 0, true, true, {0}};
+    size_t groups = o[0] * n[0] + m[0] - 1, racks = o[1] * n[1] + m[1] - 1;
+    struct place_ramp_list *l;
+    if (!ramp->lists) {
+        ramp->nlists = (size_t)n[0] * n[0] * n[1] * n[1] * p->nservers;
+        if (!(ramp->lists = calloc(ramp->nlists, sizeof *ramp->lists)))
+            return NULL;
+    }
+    l = &ramp->lists[(groups * n[1] * n[1] + racks) * p->nservers + parts - 1];
+    if (l->known)
+        return l;
+    l->n = 0;
+    l->parts = parts;
+    while (net_ramp_next_shape(&w))
+        if (!list_shape(ramp, w.shape, l))
+            return NULL;
+    l->known = list_shape(ramp, diagonal, l) && list_shape(ramp, column, l);
+    return l->known ? l : NULL;
+}
+
+/* place_ramp_find() by the list. */
+static bool
+find_listed(struct place_placer *p, const struct graph_unit *unit,
+            const struct place_ramp_list *l)
+{
+    uint64_t free = p->vacancy->free[0];
+    for (uint32_t i = 0; i < l->n; i++)
+        if (!(l->mask[i] & ~free)) {
+            memcpy(p->block, l->server + (size_t)i * l->parts,
+                   l->parts * sizeof *p->block);
+            return place_take(p, unit, 0);
+        }
+    return false;
+}
+
+/* ---- a unit -------------------------------------------------------------- */
+
 bool
 place_ramp_find(struct place_placer *p, const struct graph_unit *unit, double memory)
 {
     const struct place_ramp *ramp = place_ramp_of(p);
     const uint32_t *m = ramp->limit, column[3] = {unit->parts, 1, 1};
     const uint32_t diagonal[3] = {unit->parts, unit->parts, 0};
+    const struct place_ramp_list *list;
     bool placed;
 
     if (unit->parts > (uint64_t)m[0] * m[1] * m[2] || unit->parts > p->vacancy->n)
         return false;
+    /* Without memory for the list the search does the same. */
+    if (p->light && !ramp->notebook && p->nservers <= 64 && unit->parts &&
+        (list = list_of(p, unit->parts)))
+        return find_listed(p, unit, list);
     if (ramp->notebook) /* the notebook's shapes first, then those it lacks */
         placed = try_shapes(p, false, true, unit, memory) ||
                  try_shapes(p, true, false, unit, memory);

@@ -100,8 +100,8 @@ agents() { # OUT, parameters
     make -s -C "$experiments/agents" BIN="$bin" PROFILES=../../alexnet.txt OUT="$out/$1" JOBS=60 GENERATIONS=1 \
         FRACTIONS=skew:5 SEEDS=1000001 "${@:2}"
 }
-@test "agents: rules, a policy that is trained first, and the bound, which none beats, by each heuristic" {
-    agents agents INTERARRIVALS='100 fixed:200' HEURISTICS='first-fit compact' SEEDS=1000001..1000002 \
+@test "agents: rules, a policy that is trained first, and the bound, which none beats, by each heuristic and by two" {
+    agents agents INTERARRIVALS='100 fixed:200' HEURISTICS='first-fit first-fit_compact' SEEDS=1000001..1000002 \
         CHOOSERS='sip-ml:4@first learned rollout:2 bound' >log
     [ -s agents/blocking.svg ]
     # 4 choosers, 2 heuristics, 2 loads
@@ -110,7 +110,7 @@ agents() { # OUT, parameters
         END { for (k in rate) { at = k; sub(/^[^\034]*\034/, "", at); bad += rate[k] < bound[at]; pairs++ }
               print n, pairs, bad + 0 }' agents/agents.tsv >summary
     diff - summary <<<"16 12 0"
-    for heuristic in first-fit compact; do grep -qx "policy	$heuristic" agents/policy/$heuristic.rec; done
+    for heuristic in first-fit first-fit_compact; do grep -qx "policy	${heuristic/_/,}" agents/policy/$heuristic.rec; done
 }
 
 @test "agents: of several policies each heuristic gets the one that was trained for it" {

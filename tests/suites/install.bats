@@ -187,9 +187,9 @@ complete_line() {
     run complete_line rp-roofline --device ""
     is "$(sed -n 's/^device\t\([^\t]*\).*/\1/p' "$ROOT/traces/devices.rec" | paste -sd ' ')"
     run complete_line rp-ramp-alloc --heuristic ""
-    is "first-fit block compact"
+    is "first-fit block compact compact-2 compact-3 compact-back"
     run complete_line rp-ramp-alloc bound --heuristic c
-    is "compact"
+    is "compact compact-2 compact-3 compact-back"
     run complete_line rp-ramp-alloc --order ""
     is "fifo shortest"
     run complete_line rp-ramp-alloc --base l

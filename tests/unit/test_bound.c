@@ -121,7 +121,7 @@ test_no_placement_needs_less(void **state)
             "and the same in %.4g\n",
             (unsigned long long)ratios, ratio_sum / (double)ratios, ratio_least,
             (double)exact / (double)ratios);
-    assert_true(ratio_sum > 0.8 * (double)ratios);
+    assert_true(ratio_sum > 0.78 * (double)ratios); /* 0.806 of all settings */
     assert_true((double)exact > 0.4 * (double)ratios);
 }
 

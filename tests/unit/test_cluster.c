@@ -118,7 +118,11 @@ static void
 arrive(struct alloc_admission *a, struct log *log, const char *id, const char *graphs,
        double arrival, double steps, double deadline)
 {
-    struct graph_job job = {rec_str(id), rec_str(graphs), arrival, steps, deadline};
+    struct graph_job job = {.id = rec_str(id),
+                            .graphs = rec_str(graphs),
+                            .arrival = arrival,
+                            .steps = steps,
+                            .deadline = deadline};
     struct rec_error err = {.text = ""};
     if (!alloc_admission_advance(a, &job, &err))
         fail_msg("%s", err.text);

@@ -131,7 +131,9 @@ test_features(void **state)
     struct alloc_admission_options options = {
         .placer = {.net = &cluster.net, .kind = place_kinds[0]}, .choosing = &choosing};
     double regime[ALLOC_REGIME];
-    struct graph_job a = {rec_str("a"), rec_str("one,two"), 0, 2, 32}, b = a, c = a;
+    struct graph_job a = {
+        .id = rec_str("a"), .graphs = rec_str("one,two"), .steps = 2, .deadline = 32};
+    struct graph_job b = a, c = a;
     struct rec_error err = {.text = ""};
     struct alloc_admission *admission;
     const double *one = noting.feature[0], *two = noting.feature[1];

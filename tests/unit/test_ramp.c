@@ -129,7 +129,10 @@ static const struct {
     const char *heuristic, *servers;
 } four_parts[] = {{"first-fit", "0-0-0 0-1-0 1-0-0 1-1-0"},
                   {"block", "0-0-0 0-0-1 1-0-0 1-0-1"},
-                  {"compact", "0-0-0 0-0-1 1-0-0 1-0-1"}};
+                  {"compact", "0-0-0 0-0-1 1-0-0 1-0-1"},
+                  {"compact-2", "0-1-0 0-1-1 1-1-0 1-1-1"},
+                  {"compact-3", "0-2-0 0-2-1 1-2-0 1-2-1"},
+                  {"compact-back", "2-3-0 2-3-1 3-3-0 3-3-1"}};
 
 static void
 test_every_heuristic(void **state)
