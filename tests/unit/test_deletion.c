@@ -455,7 +455,7 @@ static const struct {
     {"training", "rdsf"}, {"schedule", "rdsf"},  {"pass", "rdsf"},
     {"spent", "rdsf"},    {"near", "rdsf"},      {"held", "rdsf"},
     {"rate", "rdsf"},     {"law", "rdsf"},       {"timed", "rdsf"},
-    {"kernel", "rdsf"},   {"start", "f"},     {"split", "rdsf"},
+    {"kernel", "rdsf"},   {"start", "f"},        {"split", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */
