@@ -128,7 +128,7 @@ run(struct cli *cli, const struct ramp_alloc_bound_args *args)
     struct rec rec;
     int status = 0;
     struct net *net = NULL;
-    uint64_t seed;
+    uint64_t seed = 1;
     bool ok =
         (!args->cluster_given || (net = net_option(cli, "cluster", args->cluster_arg))) &&
         ramp_cluster_read(cli, &options, net, &b.cluster) &&
