@@ -300,7 +300,10 @@ linear_solve_whole(const struct linear_program *program,
     ok = sum && s.x && s.y ? start(&s, &optimum, err) : rec_fail_memory(err);
     if (ok) {
         whole->found = value_of(&s, sum); /* whole, as the optimum: bounds round down */
-        whole->bound = fmin(floor(optimum), fmax(whole->found, floor(s.best + 1e-3)));
+        /* The linear optimum may be rounded to just below a whole number. What was found
+         * can be had, so no bound is below it. */
+        whole->bound =
+            fmax(whole->found, fmin(floor(optimum + 1e-6), floor(s.best + 1e-3)));
         if (isinf(whole->bound))
             ok =
                 rec_fail(err, REC_BUG,

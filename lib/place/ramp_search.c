@@ -284,9 +284,10 @@ list_of(struct place_placer *p, uint32_t parts)
     size_t groups = o[0] * n[0] + m[0] - 1, racks = o[1] * n[1] + m[1] - 1;
     struct place_ramp_list *l;
     if (!ramp->lists) {
-        ramp->nlists = (size_t)n[0] * n[0] * n[1] * n[1] * p->nservers;
-        if (!(ramp->lists = calloc(ramp->nlists, sizeof *ramp->lists)))
+        size_t nlists = (size_t)n[0] * n[0] * n[1] * n[1] * p->nservers;
+        if (!(ramp->lists = calloc(nlists, sizeof *ramp->lists)))
             return NULL;
+        ramp->nlists = nlists;
     }
     l = &ramp->lists[(groups * n[1] * n[1] + racks) * p->nservers + parts - 1];
     if (l->known)
