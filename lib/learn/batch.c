@@ -33,6 +33,7 @@ struct learn_batch {
     struct alloc_admission_options admission;
     struct alloc_choosing choosing; /* of the host */
     struct alloc_admission *host;
+    struct graph_job about; /* the job of the host's question, which borrows it */
     struct graph_reading reading;
     struct rec_arena arena; /* texts of templates, options and jobs */
     struct rec_map known;   /* alternatives -> template */
@@ -181,11 +182,11 @@ by_number(const void *a, const void *b)
 static struct alloc_question *
 ask_about(struct learn_batch *b, uint32_t template)
 {
-    const struct graph_job job = {.id = rec_str("degrees"),
+    b->about = (struct graph_job){.id = rec_str("degrees"),
                                   .graphs = b->templates[template].graphs,
                                   .steps = 1,
                                   .deadline = INFINITY};
-    return alloc_admission_ask(b->host, &job, &b->err);
+    return alloc_admission_ask(b->host, &b->about, &b->err);
 }
 
 static bool

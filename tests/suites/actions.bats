@@ -135,7 +135,8 @@ wrong() {
     wrong "it refuses the job, but says how it starts" 'split\ta\t2\t2\nanswer\ta\t-\n'
     # an agent that floods with lines of an action is ended
     # shellcheck disable=SC2016
-    run -3 ramp-alloc --whole-actions --agent 'yes "$(printf "place\ta\t1\t0-0-0\tx=%065000d" 0)"' small.rec
+    flood='$1 == "ask" { x = "0"; while (length(x) < 30000) x = x x; for (;;) print "place\ta\t1\t0-0-0\tx=" x }'
+    run -3 ramp-alloc --whole-actions --agent "mawk -W interactive '$flood'" small.rec
     [[ $output == *"its action has more than 67108864 bytes"* ]]
     # and without --whole-actions they are no answers
     run -3 ramp-alloc --agent "mawk -W interactive '\$1 == \"ask\" { print \"split\ta\t2\t2\"; fflush() }'" small.rec
