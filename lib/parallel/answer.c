@@ -53,8 +53,9 @@ write_memory(struct rec_writer *writer, const struct parallel_memory *m)
 }
 
 /* What fits where the mix does not, of what changes least of it, into text. */
-static void
-what_fits(const struct parallel_question *q, char *text, size_t size)
+static bool
+what_fits(const struct parallel_question *q, char *text, size_t size,
+          struct rec_error *err)
 {
     static const struct {
         const char *name;
@@ -71,7 +72,6 @@ what_fits(const struct parallel_question *q, char *text, size_t size)
         {"zero=3, recompute=full and mbs=1", 3, true, true},
     };
     struct parallel_step step;
-    struct rec_error err;
     for (size_t i = 0; i < sizeof change / sizeof *change; i++) {
         struct parallel_mix mix = q->mix;
         if (change[i].zero > mix.zero)
@@ -83,15 +83,18 @@ what_fits(const struct parallel_question *q, char *text, size_t size)
         }
         if (change[i].one && !mix.schedule->given)
             mix.micro = 1;
-        if (parallel_step(&q->model, &mix, &q->machine, &step, &err) &&
-            parallel_memory_sum(&step.memory) <= q->machine.memory) {
+        if (!parallel_step(&q->model, &mix, &q->machine, &step, err)) {
+            if (err->code != REC_DATA && err->code != REC_NO)
+                return false;
+        } else if (parallel_memory_sum(&step.memory) <= q->machine.memory) {
             snprintf(text, size, "; %s would fit: %.3g GB", change[i].name,
                      parallel_memory_sum(&step.memory) / 1e9);
-            return;
+            return true;
         }
     }
     snprintf(text, size,
              "; neither shards nor recomputation suffice: more devices would");
+    return true;
 }
 
 /* What follows from the seconds. */
@@ -123,9 +126,10 @@ write_figures(struct rec_writer *writer, const struct parallel_question *q,
         rec_num_key(writer, "dollars", days * 24 * ranks * count->price);
 }
 
-void
+bool
 parallel_answer_keys(struct rec_writer *writer, const struct parallel_question *q,
-                     const struct parallel_step *step, double jitter)
+                     const struct parallel_step *step, double jitter,
+                     struct rec_error *err)
 {
     struct parallel_wait wait =
         parallel_wait(jitter, (double)parallel_ranks(&q->mix), step->seconds);
@@ -143,8 +147,8 @@ parallel_answer_keys(struct rec_writer *writer, const struct parallel_question *
     if (wait.mean >= 0.0005 * seconds)
         snprintf(why + strlen(why), sizeof why - strlen(why), ", slowest %.1f",
                  100 * wait.mean / seconds);
-    if (little)
-        what_fits(q, fits, sizeof fits);
+    if (little && !what_fits(q, fits, sizeof fits, err))
+        return false;
     snprintf(law, sizeof law, "stack %s%s%s%s", stack->name,
              q->chip   ? ", of a device with the same chip"
              : q->like ? ", of the same device and precision"
@@ -161,6 +165,7 @@ parallel_answer_keys(struct rec_writer *writer, const struct parallel_question *
     rec_text_key(writer, "law", law);
     if (error >= 0)
         rec_num_key(writer, "error", error);
+    return true;
 }
 
 /* A device of the pipeline. Its parts are all of the step. */
@@ -204,7 +209,7 @@ parallel_answer_record(const struct parallel_tables *tables,
     if (ok && write_question(reader, rec, writer, err)) {
         count->asked++;
         if (found) {
-            parallel_answer_keys(writer, &q, &step, count->jitter);
+            ok = parallel_answer_keys(writer, &q, &step, count->jitter, err);
             waited = step;
             waited.seconds +=
                 parallel_wait(count->jitter, (double)parallel_ranks(&q.mix), step.seconds)
@@ -218,8 +223,9 @@ parallel_answer_record(const struct parallel_tables *tables,
         rec_end(writer);
         for (uint32_t r = 0; found && each && r < q.mix.pp; r++)
             write_spent(writer, rec->field[1], r, &each[r]);
-        ok = !found || count->near == 0 ||
-             parallel_near_write(tables, &q, rec->field[1], count->near, writer, err);
+        ok = ok &&
+             (!found || count->near == 0 ||
+              parallel_near_write(tables, &q, rec->field[1], count->near, writer, err));
     } else
         ok = false;
     free(each);

@@ -274,7 +274,8 @@ parallel_plan_write(const struct parallel_plan *plan, const struct rec_reader *r
     if (status < 0)
         return false;
     write_mix(writer, plan, &ranked->mix);
-    parallel_answer_keys(writer, plan->question, &ranked->step, 0);
+    if (!parallel_answer_keys(writer, plan->question, &ranked->step, 0, err))
+        return false;
     rec_num_key(writer, "closed", ranked->closed.seconds);
     rec_num_key(writer, "tokens_s", parallel_tokens_rate(&plan->search, ranked));
     rec_num_key(writer, "mfu", parallel_utilisation(&plan->search, ranked));

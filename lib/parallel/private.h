@@ -174,8 +174,9 @@ double parallel_sent_kept(const struct parallel_mix *mix,
 /* True if the answer of a training record has this key. */
 bool parallel_is_answer(struct rec_str key);
 /* Writes the keys of an answer. */
-void parallel_answer_keys(struct rec_writer *writer, const struct parallel_question *q,
-                          const struct parallel_step *step, double jitter);
+bool parallel_answer_keys(struct rec_writer *writer, const struct parallel_question *q,
+                          const struct parallel_step *step, double jitter,
+                          struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- kernels (kernels.c) --------------------------------------------------- */
 
