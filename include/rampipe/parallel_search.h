@@ -82,7 +82,7 @@ struct parallel_search {
     const struct parallel_rule *rule;
     size_t rules;
     size_t top;             /* how many of the best are wanted */
-    size_t simulations;     /* at most so many mixes are simulated; at least `top` */
+    size_t simulations;     /* most mixes that are simulated; not below `top` */
     struct rec_limit limit; /* of mixes */
 };
 

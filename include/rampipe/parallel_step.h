@@ -74,8 +74,8 @@ struct parallel_mix {
     uint32_t micro;  /* samples of a microbatch of a replica */
     uint32_t global; /* samples of a step */
     enum parallel_recompute recompute;
-    uint32_t again; /* of full recomputation: the first so many layers of each virtual
-                       stage; 0: all */
+    uint32_t again; /* number of layers that run again under full recomputation, from the
+                       first of each virtual stage on; 0: all */
     const uint32_t *again_of; /* the same of each virtual stage, where 0 is none;
                                  borrowed. NULL: `again` */
     const uint32_t *layers;   /* of each virtual stage, borrowed; NULL: equally many, the
@@ -194,7 +194,7 @@ struct parallel_machine {
     const struct parallel_stack *stack;
     const struct collective_table *table; /* measured times inside nodes; NULL: none */
     const char *system;                   /* in that table */
-    double widened; /* links inside are so much faster than measured; 0: they are not */
+    double widened; /* factor by which links inside are faster than measured; 0: none */
     struct parallel_looked *looked; /* what was looked up there; NULL: not kept */
 };
 
@@ -336,7 +336,7 @@ struct parallel_count {
     double jitter;    /* of the time of a rank, relative; 0: none is modelled */
     double tokens;    /* to be trained with: days and US$ are said; 0: not said */
     double price;     /* of a device, US$ an hour; 0: not known */
-    uint32_t near;    /* so many measured steps that are near follow (near records) */
+    uint32_t near;    /* number of near records (measured steps) that follow */
 };
 
 /** Answers a training record: writes it with the answer, which replaces one that it has

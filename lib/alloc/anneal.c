@@ -17,7 +17,7 @@
 
 enum {
     RETRIES = 3, /* to find another place for a job that lost its own */
-    OFFERED = 3, /* of the jobs in the way, at most so many are offered on average */
+    OFFERED = 3, /* jobs in the way that are offered on average, at most */
     REFUSED = UINT16_MAX
 };
 
@@ -504,8 +504,8 @@ static bool
 run_admission(struct alloc_annealing *a, struct rec_error *err)
 {
     const struct alloc_choosing choosing = {.chooser = &follower, .self = a};
-    /* Counted: without follow()'s marks a graph would be placed elsewhere, so that what a
-     * decision else comes with would not be that of the plan. */
+    /* follow() hides servers while an alternative is tried. An admission that is not
+     * counted would place the graph again later, without the hiding, and elsewhere. */
     const struct alloc_admission_options options = {.placer = a->options.placer,
                                                     .counted = true,
                                                     .choosing = &choosing,

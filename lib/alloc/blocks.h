@@ -57,8 +57,8 @@ struct taken {
 };
 /* How many positions of degree[d] are free now and have none of the taken servers. */
 uint32_t blocks_count(const struct blocks *blocks, uint32_t d, const struct taken *taken);
-/* The largest degree that has a position which is free `within` so many seconds from now
- * and has none of the taken servers. Returns 1 + its index; 0: there is none. */
+/* The largest degree with a position that is free in `within` seconds from now, and that
+ * has none of the taken servers. Returns 1 + its index; 0: there is none. */
 uint32_t blocks_largest(const struct blocks *blocks, double within,
                         const struct taken *taken);
 

@@ -20,7 +20,7 @@ enum {
     ENDS = WINDOWS + 2,      /* candidates at the end of training */
     EPISODES_PER_START = 4,  /* to compare the weights that training can start from */
     EPISODES_PER_CANDIDATE = 12, /* to compare the candidates at the end */
-    TAIL = 20,     /* the worst of so many finals counts as much as the mean */
+    TAIL = 20,     /* finals of which the worst counts as much as the mean of all */
     FINALISTS = 3, /* the best candidates, compared again over options->final episodes */
     UNIT = ALLOC_FEATURES + 1, /* weights of a hidden unit */
     /* Generations after which experts first look at each other; then after twice as
