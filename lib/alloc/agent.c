@@ -193,16 +193,16 @@ hear_answer(struct alloc_agent *agent, struct rec_str *line, struct rec_error *e
             return false;
         if (taken)
             return true;
+        /* Each line of an action has an LF, too. What one read brings may be half a line. */
+        most += agent->act ? 2 * act_bytes(agent->act) : 0;
+        if (heard > most)
+            return fail(agent, err, REC_DATA, "it wrote %zu bytes without an answer",
+                        heard);
         before = agent->end - agent->start;
         status = wait_for(agent, &from, 1, err) ? hear(agent, err) : -1;
         if (status <= 0)
             return status == 0 && fail_gone(agent, "output", err);
         heard += agent->end - agent->start - before;
-        /* each line of an action has an LF, too */
-        most += agent->act ? 2 * act_bytes(agent->act) : 0;
-        if (heard > most)
-            return fail(agent, err, REC_DATA, "it wrote %zu bytes without an answer",
-                        heard);
     }
 }
 

@@ -134,9 +134,12 @@ wrong() {
     wrong "sizes= is neither reference nor gradient" 'split\ta\t2\t2\nanswer\ta\tg\tsizes=x\n'
     wrong "sync= is not one of deps, all-gather, all-reduce" 'split\ta\t2\t2\nanswer\ta\tg\tsync=x\n'
     wrong "it refuses the job, but says how it starts" 'split\ta\t2\t2\nanswer\ta\t-\n'
-    # an agent that floods with lines of an action is ended
+    # an agent that floods with lines of an action is ended, by their bytes and not by those of one reading: the
+    # first brings a part of a line
     # shellcheck disable=SC2016
-    flood='$1 == "ask" { x = "0"; while (length(x) < 30000) x = x x; for (;;) print "place\ta\t1\t0-0-0\tx=" x }'
+    flood='$1 == "ask" { x = "0"; while (length(x) < 30000) x = x x
+                         printf "place\ta\t1\t0-0-0\tx=" x; fflush(); system("sleep 0.05"); print ""
+                         for (;;) print "place\ta\t1\t0-0-0\tx=" x }'
     run -3 ramp-alloc --whole-actions --agent "mawk -W interactive '$flood'" small.rec
     [[ $output == *"its action has more than 67108864 bytes"* ]]
     # and without --whole-actions they are no answers
