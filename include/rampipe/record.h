@@ -658,6 +658,14 @@ bool rec_writer_close(struct rec_writer *writer, bool whole,
 void rec_put_line(struct rec_writer *writer, struct rec_str line);
 /** Starts a record; fields follow, each preceded by a TAB, then rec_end(). */
 void rec_begin(struct rec_writer *writer, const char *type);
+/**
+ * Starts the record that was read anew: its fixed fields, and its keys but for those that
+ * `is_old` names, such as an earlier answer. More keys follow, then rec_end(). False: *err
+ * (what stands for a key is none).
+ */
+bool rec_begin_answer(struct rec_writer *writer, const struct rec_reader *reader,
+                      const struct rec *rec, bool (*is_old)(struct rec_str key),
+                      struct rec_error *err) REC_MUST_CHECK;
 void rec_str_field(struct rec_writer *writer, struct rec_str s);
 void rec_text_field(struct rec_writer *writer, const char *text);
 void rec_num_field(struct rec_writer *writer, double value);

@@ -130,7 +130,7 @@ trials_find(struct trials *trials, uint32_t key)
 struct outline *
 trials_outline(const struct trials *trials, uint32_t key, bool *known)
 {
-    /* The graphs of a job have keys in a row: so they lie in a row, and a state is fetched once. */
+    /* The graphs of a job have keys in a row: their entries share lines of the cache. */
     size_t at = (trials->hash + key) & (trials->noutlines - 1);
     struct outline *o = (void *)(trials->outlines + at * trials->outline_bytes);
     *known = o->key == key + 1 && o->word[0] == trials->state[0] &&

@@ -11,28 +11,6 @@ is_answer(struct rec_str key)
     return false;
 }
 
-/* Writes the fields and keys of the question; those of an old answer are left out. */
-static bool
-write_question(const struct rec_reader *reader, const struct rec *rec,
-               struct rec_writer *writer, struct rec_error *err)
-{
-    struct rec_str key, value;
-    size_t at = 0;
-    int status;
-
-    rec_begin(writer, "collective");
-    for (size_t i = 1; i <= rec->spec->nfields; i++)
-        rec_str_field(writer, rec->field[i]);
-    while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
-        if (!is_answer(key)) {
-            rec_put_bytes(writer, "\t", 1);
-            rec_put_bytes(writer, key.ptr, key.len);
-            rec_put_bytes(writer, "=", 1);
-            rec_put_bytes(writer, value.ptr, value.len);
-        }
-    return status == 0;
-}
-
 static void
 write_answer(struct rec_writer *writer, const struct collective_answer *answer)
 {
@@ -65,7 +43,7 @@ collective_answer_record(const struct collective_table *table,
         found = collective_seconds(table, &ask, &answer, err);
         ok = found || err->code == REC_NO || rec_locate(reader, err);
     }
-    ok = ok && write_question(reader, rec, writer, err);
+    ok = ok && rec_begin_answer(writer, reader, rec, is_answer, err);
     if (ok) {
         count->asked++;
         if (found)

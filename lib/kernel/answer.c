@@ -124,28 +124,6 @@ is_answer(struct rec_str key)
     return kernel_word(keys, key) >= 0;
 }
 
-/* Writes the fields and keys of the question; those of an old answer are left out. */
-static bool
-write_question(const struct rec_reader *reader, const struct rec *rec,
-               struct rec_writer *writer, struct rec_error *err)
-{
-    struct rec_str key, value;
-    size_t at = 0;
-    int status;
-
-    rec_begin(writer, "kernel");
-    for (size_t i = 1; i <= rec->spec->nfields; i++)
-        rec_str_field(writer, rec->field[i]);
-    while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
-        if (!is_answer(key)) {
-            rec_put_bytes(writer, "\t", 1);
-            rec_put_bytes(writer, key.ptr, key.len);
-            rec_put_bytes(writer, "=", 1);
-            rec_put_bytes(writer, value.ptr, value.len);
-        }
-    return status == 0;
-}
-
 bool
 kernel_answer_record(struct kernel_asked *asked, const struct rec_reader *reader,
                      const struct rec *rec, struct rec_writer *writer, bool why,
@@ -168,7 +146,7 @@ kernel_answer_record(struct kernel_asked *asked, const struct rec_reader *reader
     found = kernel && kernel_seconds(kernel, &question.shape, &answer, err);
     if (!found && err->code != REC_NO)
         return rec_locate(reader, err);
-    if (!write_question(reader, rec, writer, err))
+    if (!rec_begin_answer(writer, reader, rec, is_answer, err))
         return false;
     count->asked++;
     if (found) {

@@ -22,26 +22,6 @@ parallel_is_answer(struct rec_str key)
     return false;
 }
 
-/* Writes the question; an old answer is left out. */
-static bool
-write_question(const struct rec_reader *reader, const struct rec *rec,
-               struct rec_writer *writer, struct rec_error *err)
-{
-    struct rec_str key, value;
-    size_t at = 0;
-    int status;
-    rec_begin(writer, "training");
-    rec_str_field(writer, rec->field[1]);
-    while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
-        if (!parallel_is_answer(key)) {
-            rec_put_bytes(writer, "\t", 1);
-            rec_put_bytes(writer, key.ptr, key.len);
-            rec_put_bytes(writer, "=", 1);
-            rec_put_bytes(writer, value.ptr, value.len);
-        }
-    return status == 0;
-}
-
 static void
 write_memory(struct rec_writer *writer, const struct parallel_memory *m)
 {
@@ -206,7 +186,7 @@ parallel_answer_record(const struct parallel_tables *tables,
         err->code = err->code == REC_DATA ? REC_NO : err->code;
     }
     ok = found || err->code == REC_NO;
-    if (ok && write_question(reader, rec, writer, err)) {
+    if (ok && rec_begin_answer(writer, reader, rec, parallel_is_answer, err)) {
         count->asked++;
         if (found) {
             ok = parallel_answer_keys(writer, &q, &step, count->jitter, err);

@@ -20,6 +20,13 @@ is_mix(struct rec_str key)
     return rec_str_is(key, "gpus") || rec_str_is(key, "etp");
 }
 
+/* True of what a plan answers. */
+static bool
+is_chosen(struct rec_str key)
+{
+    return parallel_is_answer(key) || is_mix(key) || rec_str_is(key, "overlap");
+}
+
 /* The record without its mix: one device, microbatches of one sample. */
 static char *
 write_bare(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
@@ -259,19 +266,7 @@ parallel_plan_write(const struct parallel_plan *plan, const struct rec_reader *r
                     const struct parallel_planned *planned, struct rec_writer *writer,
                     struct rec_error *err)
 {
-    struct rec_str key, value;
-    size_t at = 0;
-    int status;
-    rec_begin(writer, "training");
-    rec_str_field(writer, rec->field[1]);
-    while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
-        if (!parallel_is_answer(key) && !is_mix(key) && !rec_str_is(key, "overlap")) {
-            rec_put_bytes(writer, "\t", 1);
-            rec_put_bytes(writer, key.ptr, key.len);
-            rec_put_bytes(writer, "=", 1);
-            rec_put_bytes(writer, value.ptr, value.len);
-        }
-    if (status < 0)
+    if (!rec_begin_answer(writer, reader, rec, is_chosen, err))
         return false;
     write_mix(writer, plan, &ranked->mix);
     if (!parallel_answer_keys(writer, plan->question, &ranked->step, 0, err))

@@ -375,6 +375,27 @@ rec_begin(struct rec_writer *writer, const char *type)
         put_byte(writer, *type);
 }
 
+bool
+rec_begin_answer(struct rec_writer *writer, const struct rec_reader *reader,
+                 const struct rec *rec, bool (*is_old)(struct rec_str key),
+                 struct rec_error *err)
+{
+    struct rec_str key, value;
+    size_t at = 0;
+    int status;
+    rec_begin(writer, rec->spec->name);
+    for (size_t i = 1; i <= rec->spec->nfields; i++)
+        rec_str_field(writer, rec->field[i]);
+    while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
+        if (!is_old(key)) {
+            put_byte(writer, '\t');
+            rec_put_bytes(writer, key.ptr, key.len);
+            put_byte(writer, '=');
+            rec_put_bytes(writer, value.ptr, value.len);
+        }
+    return status == 0;
+}
+
 static void
 put_long_field(struct rec_writer *writer, struct rec_str s)
 {
