@@ -193,7 +193,7 @@ hear_answer(struct alloc_agent *agent, struct rec_str *line, struct rec_error *e
             return false;
         if (taken)
             return true;
-        /* Each line of an action has an LF, too. What one read brings may be half a line. */
+        /* Each line of an action has an LF, too. One read may bring half a line. */
         most += agent->act ? 2 * act_bytes(agent->act) : 0;
         if (heard > most)
             return fail(agent, err, REC_DATA, "it wrote %zu bytes without an answer",
