@@ -660,8 +660,8 @@ void rec_put_line(struct rec_writer *writer, struct rec_str line);
 void rec_begin(struct rec_writer *writer, const char *type);
 /**
  * Starts the record that was read anew: its fixed fields, and its keys but for those that
- * `is_old` names, such as an earlier answer. More keys follow, then rec_end(). False: *err
- * (what stands for a key is none).
+ * `is_old` names, such as an earlier answer. More keys follow, then rec_end(). False:
+ * *err; what stands for a key is none.
  */
 bool rec_begin_answer(struct rec_writer *writer, const struct rec_reader *reader,
                       const struct rec *rec, bool (*is_old)(struct rec_str key),
