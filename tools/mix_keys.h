@@ -43,6 +43,7 @@ struct mix_options {
                 {"shard", (args)->hybrid_shard_arg},                      \
                 {"frozen", (args)->frozen_arg},                           \
                 {"lora_rank", (args)->lora_rank_arg},                     \
+                {"gradients", (args)->gradients_arg},                     \
                 {"overlap", (args)->overlap_arg},                         \
                 {"rank_order", (args)->order_arg}},                       \
         .cluster = (args)->cluster_arg, .stacks = (args)->stacks_arg,     \

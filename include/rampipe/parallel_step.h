@@ -93,7 +93,10 @@ struct parallel_mix {
     bool fp16;       /* its 16-bit numbers are fp16: the optimizer has 32-bit gradients */
     bool attention_fp8;
     bool gather_fp8; /* shards of weights are gathered in 8 bits */
-    bool graph;      /* CUDA graphs: the host issues no single kernels */
+    unsigned
+        gradient; /* bytes of an element of the gradients that are held and exchanged;
+                          0: as the stack says */
+    bool graph;   /* CUDA graphs: the host issues no single kernels */
     const struct parallel_schedule *schedule;
 };
 

@@ -493,6 +493,8 @@ REC_ROW(TRAINING, ALONE, "training",
           "which products have adapters: of qkv, proj, mlp; without it qkv,proj")
     REC_KEY("cuda_graph", TEXT, "none, layer, iteration")
     REC_KEY("param_gather", TEXT, "precision in which shards of weights are gathered")
+    REC_KEY("gradients", TEXT,
+          "what gradients are held and exchanged in: bf16, fp32, or as the stack does")
     REC_KEY("schedule", TEXT,
           "gpipe, 1f1b, interleaved, zero-bubble, v, or the name of a schedule of one's "
           "own; without it 1f1b, or interleaved if vp > 1")

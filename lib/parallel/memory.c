@@ -272,7 +272,7 @@ parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *
     struct held held = {0};
     double whole, trained, shard, sharded, shards = (double)mix->dp * mix->cp;
     double spread = shards * mix->tp / ((double)mix->ep * mix->etp);
-    double gradient = mix->fp16 ? ELEMENT : stack->held;
+    double gradient = mix->gradient ? mix->gradient : mix->fp16 ? ELEMENT : stack->held;
     for (uint32_t i = 0; i < mix->vp; i++)
         add_stage(mix, model, parallel_stage(mix->schedule, mix->pp, r, i), stack->loss,
                   &held);

@@ -162,6 +162,7 @@ parallel_mix_read(struct parallel_key *f, const struct parallel_tables *tables,
     static const char *const attentions[] = {"bf16", "fp8", NULL};
     static const char *const graphs[] = {"none", "layer", "iteration", NULL};
     static const char *const gathers[] = {"bf16", "fp8", NULL};
+    static const char *const gradients[] = {"stack", "bf16", "fp32", NULL};
     static const char *const contexts[] = {"p2p", "a2a", NULL};
     static const char *const adapters[] = {"qkv", "proj", "mlp", NULL};
     unsigned precision = parallel_key_word(f, "precision", precisions);
@@ -191,6 +192,7 @@ parallel_mix_read(struct parallel_key *f, const struct parallel_tables *tables,
         .blocks = precision == 3,
         .attention_fp8 = parallel_key_word(f, "attention_precision", attentions) == 1,
         .gather_fp8 = parallel_key_word(f, "param_gather", gathers) == 1,
+        .gradient = 2 * parallel_key_word(f, "gradients", gradients),
         .graph = parallel_key_word(f, "cuda_graph", graphs) > 0,
     };
     mix->etp =

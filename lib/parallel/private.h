@@ -202,6 +202,9 @@ double parallel_layer_time(const struct parallel_model *model,
                            struct parallel_parts *forward,
                            struct parallel_parts *backward);
 /* Bytes that casting an element of the weights moves, once in a step. */
+/* Bytes of an element of the gradients that are exchanged. */
+double parallel_gradient(const struct parallel_mix *mix,
+                         const struct parallel_machine *machine);
 double parallel_weight_cast(const struct parallel_mix *mix,
                             const struct parallel_machine *machine);
 /* As parallel_layer_time(), of what is computed again of a layer before its backward

@@ -193,7 +193,7 @@ static bool
 exchange_shards(struct parallel_making *mk, struct parallel_amount p, uint32_t from,
                 struct parallel_pair scatter)
 {
-    double element = mk->q->machine.stack->gradient;
+    double element = parallel_gradient(&mk->q->mix, &mk->q->machine);
     struct swap swap = {"sum", "all-reduce", true, 0, from, from};
     for (int i = 0; i < 2; i++) { /* each on its lane */
         enum parallel_group group = i == 0 ? PARALLEL_SHARDS : PARALLEL_EXPERT_SHARDS;
@@ -226,7 +226,8 @@ parallel_exchange_gradients(struct parallel_making *mk, struct parallel_amount p
     struct parallel_pair scatter = parallel_no_pair;
     if (mk->q->mix.zero >= 1)
         swap.what = "scatter", swap.kind = "reduce-scatter";
-    if (!exchange_both(mk, &swap, p, mk->q->machine.stack->gradient, &scatter))
+    if (!exchange_both(mk, &swap, p, parallel_gradient(&mk->q->mix, &mk->q->machine),
+                       &scatter))
         return false;
     if (scatter.dense != PARALLEL_NONE)
         mk->waits.dense = scatter.dense;

@@ -139,6 +139,12 @@ exchange_both(const struct question *q, enum parallel_group group, const char *k
            parallel_exchange(q->mix, q->machine, of_experts, kind, element * experts);
 }
 
+double
+parallel_gradient(const struct parallel_mix *mix, const struct parallel_machine *machine)
+{
+    return mix->gradient ? mix->gradient : machine->stack->gradient;
+}
+
 /* Weights that are sharded are gathered before each pass, and their gradients scattered
  * behind backward, both beside computing: the longer of the two counts, and a share of
  * the shorter. */
@@ -153,7 +159,7 @@ add_shards(const struct question *q, const struct parallel_kind *kind,
     dense = experts = 0;
     parallel_trained(kind, q->mix, q->model, &dense, &experts);
     scatter = exchange_both(q, PARALLEL_SHARDS, "reduce-scatter", dense, experts,
-                            q->machine->stack->gradient);
+                            parallel_gradient(q->mix, q->machine));
     c = parallel_parts_sum(&p->forward);
     p->forward.shards += fmax(0, gather - c) + x * fmin(gather, c);
     c = parallel_parts_sum(&p->backward);
@@ -365,9 +371,9 @@ parallel_once_alone(const struct parallel_model *model, const struct parallel_mi
     if (mix->zero < 3)
         once->gradients = exchange_both(&q, PARALLEL_SHARDS,
                                         mix->zero >= 1 ? "reduce-scatter" : "all-reduce",
-                                        dense, experts, machine->stack->gradient);
+                                        dense, experts, parallel_gradient(mix, machine));
     once->gradients += exchange_both(&q, PARALLEL_BETWEEN, "all-reduce", dense / shards,
-                                     experts / spread, machine->stack->gradient);
+                                     experts / spread, parallel_gradient(mix, machine));
     if (mix->zero >= 1 && mix->zero < 3)
         once->weights = exchange_both(&q, PARALLEL_SHARDS, "all-gather", dense, experts,
                                       mix->gather_fp8 ? 1 : ELEMENT);

@@ -47,6 +47,8 @@ const struct parallel_arg_row parallel_arg_rows[] = {
     {"cp-comm-type", MAP, "overlap", "p2p=cp a2a=none allgather=none"},
     {"no-overlap-p2p-communication", FLAG, ".alone", "1"},
     {"fp8-param-gather", FLAG, "param_gather", "fp8"},
+    {"grad-reduce-in-bf16", FLAG, "gradients", "bf16"},
+    {"accumulate-allreduce-grads-in-fp32", FLAG, "gradients", "fp32"},
     /* what is kept and what runs again */
     {"recompute-activations", FLAG, "recompute", "selective"},
     {"recompute-granularity", MAP, "recompute", "full=full selective=selective"},
