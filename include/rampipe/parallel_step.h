@@ -42,11 +42,28 @@ enum parallel_overlap {
     PARALLEL_OVERLAP_EP = 16
 };
 
-/** In what order the groups take neighbouring ranks; the first are neighbours. */
-enum parallel_order {
-    PARALLEL_TP_CP_DP_PP, /* replicas of a stage lie together */
-    PARALLEL_TP_CP_PP_DP  /* a whole pipeline lies together */
+/** Dimensions of the ranks. */
+enum parallel_dimension {
+    PARALLEL_DIM_TP,
+    PARALLEL_DIM_CP,
+    PARALLEL_DIM_EP,
+    PARALLEL_DIM_DP,
+    PARALLEL_DIM_PP,
+    PARALLEL_DIMENSIONS
 };
+
+/** The order in which dimensions take neighbouring ranks; those of the first one are
+ * neighbours. Of dimensions a < b, bit a * PARALLEL_DIMENSIONS + b is set if b comes
+ * first: 0 is tp-cp-ep-dp-pp. Experts are dealt over the t c D ranks of a stage: those
+ * have the order tp, cp, dp without experts, and etp, ep, replicas of an expert with
+ * them, both as given. With PARALLEL_ORDER_ANY expert ranks lie inside the replicas,
+ * wherever the stages are. */
+#define PARALLEL_ORDER_ANY (1U << 31)
+/** Reads dimensions, such as tp-cp-dp-pp, with or without ep. False: it is no order. */
+bool parallel_order_read(struct rec_str text, unsigned *order);
+/** True if dimension a comes before b. */
+bool parallel_order_before(unsigned order, enum parallel_dimension a,
+                           enum parallel_dimension b);
 
 /** Which products have adapters where the base weights are frozen. */
 enum parallel_adapt {
@@ -85,7 +102,7 @@ struct parallel_mix {
                         unless `frozen` says which */
     unsigned adapters; /* of enum parallel_adapt */
     unsigned overlap;  /* of enum parallel_overlap */
-    enum parallel_order order;
+    unsigned order;   /* of ranks: parallel_order_read() */
     enum parallel_precision precision;
     bool deal_heads; /* context parallelism deals heads by all-to-alls; else keys and
                         values go round */

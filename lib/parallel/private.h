@@ -163,6 +163,18 @@ bool parallel_program_write(const struct parallel_program *program,
 
 /* A stage has t c D ranks, `column` 0 to t c D - 1. The rank of one among all. */
 uint64_t parallel_rank(const struct parallel_mix *mix, uint32_t device, uint32_t column);
+/* How many columns have neighbouring ranks on a device of the pipeline. */
+uint32_t parallel_together(const struct parallel_mix *mix);
+/* A group: `rows` rows that are `far` columns apart, each of n columns `stride` apart. */
+struct parallel_spread {
+    uint32_t stride, n, far, rows;
+};
+struct parallel_spread parallel_spread_of(const struct parallel_mix *mix,
+                                          enum parallel_group group);
+/* REC_DATA: the order of ranks cannot be laid out for this mix; *err names one that
+ * can. */
+bool parallel_order_check(const struct parallel_mix *mix, bool experts,
+                          struct rec_error *err) REC_MUST_CHECK;
 /* The columns of the group of a column, in order; member[] has room for all of a stage.
  * Returns how many. */
 uint32_t parallel_members(const struct parallel_mix *mix, enum parallel_group group,

@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct group {
-    double ranks, stride;
+    double ranks;
     double here; /* members in a node */
 };
 
@@ -27,34 +27,25 @@ node_of(const struct parallel_mix *mix, const struct parallel_machine *machine)
     return (double)n;
 }
 
+/* Of n columns that are so far apart, how many lie in a node with `columns` ones. */
+static double
+near(double n, double stride, double columns)
+{
+    double here = floor(columns / stride);
+    return here < 1 ? 1 : here < n ? here : n;
+}
+
 static struct group
 group_of(const struct parallel_mix *mix, const struct parallel_machine *machine,
          enum parallel_group which)
 {
-    double t = mix->tp, c = mix->cp, d = mix->dp, p = mix->pp, here;
-    double node = node_of(mix, machine), shards;
-    double replica = mix->order == PARALLEL_TP_CP_PP_DP ? t * c * p : t * c;
-    struct group g = {1, 1, 1};
-    switch (which) {
-    case PARALLEL_TENSOR: g = (struct group){t, 1, 1}; break;
-    case PARALLEL_CONTEXT: g = (struct group){c, t, 1}; break;
-    case PARALLEL_SHARDS:
-    case PARALLEL_BETWEEN: g = (struct group){d * c, c > 1 ? t : replica, 1}; break;
-    case PARALLEL_EXPERT: g = (struct group){mix->ep, mix->etp, 1}; break;
-    case PARALLEL_EXPERT_SHARDS:
-    case PARALLEL_EXPERT_BETWEEN:
-        g.stride = (double)mix->ep * mix->etp;
-        g.ranks = t * c * d / g.stride;
-        if (mix->order == PARALLEL_TP_CP_PP_DP && g.stride >= t * c)
-            g.stride *= p;
-    }
-    shards = mix->shard > 0 && mix->shard < g.ranks ? mix->shard : g.ranks;
-    if (which == PARALLEL_SHARDS || which == PARALLEL_EXPERT_SHARDS)
-        g.ranks = shards;
-    if (which == PARALLEL_BETWEEN || which == PARALLEL_EXPERT_BETWEEN)
-        g = (struct group){g.ranks / shards, g.stride * shards, 1};
-    here = floor(node / g.stride);
-    g.here = here < 1 ? 1 : here < g.ranks ? here : g.ranks;
+    struct parallel_spread s = parallel_spread_of(mix, which);
+    double node = node_of(mix, machine), together = parallel_together(mix);
+    /* of the columns of a stage, the first in a node: stages lie between them */
+    double columns =
+        node <= together ? node : together * fmax(1, floor(node / (together * mix->pp)));
+    struct group g = {(double)s.n * s.rows, 1};
+    g.here = near(s.n, s.stride, columns) * near(s.rows, s.far, columns);
     while (fmod(g.ranks, g.here) != 0)
         g.here--;
     return g;
@@ -146,10 +137,7 @@ double
 parallel_message(const struct parallel_mix *mix, const struct parallel_machine *machine,
                  double bytes)
 {
-    double stride = (double)mix->tp * mix->cp;
-    if (mix->order == PARALLEL_TP_CP_DP_PP)
-        stride *= mix->dp;
-    if (node_of(mix, machine) > stride)
+    if (node_of(mix, machine) > parallel_together(mix))
         return machine->inside_latency + bytes / (machine->inside * 0.78);
     return machine->latency + bytes / (machine->adapter * machine->stack->adapter);
 }
