@@ -473,7 +473,9 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("attention_precision", TEXT, "bf16 (the default) or fp8")
     REC_KEY("overlap", TEXT,
           "exchanges beside computing, with commas between: tp, pp, dp, cp, ep")
-    REC_KEY("rank_order", TEXT, "tp-cp-dp-pp (the default) or tp-cp-pp-dp")
+    REC_KEY("rank_order", TEXT,
+          "which ranks are neighbours: tp, cp, dp, pp in any order, the nearest first, "
+          "with or without ep; tp-cp-dp-pp is the default")
     REC_KEY("ends", TEXT,
           "layers: embedding and head count as a layer each in the split over stages")
     REC_KEY("stage_layers", TEXT,
