@@ -264,6 +264,25 @@ parallel_layer_time(const struct parallel_model *model, const struct parallel_mi
     return kernels;
 }
 
+void
+parallel_segment_times(const struct parallel_model *model, const struct parallel_mix *mix,
+                       const struct parallel_machine *machine,
+                       const struct parallel_kind *kind,
+                       double forward[PARALLEL_SEGMENTS],
+                       double backward[PARALLEL_SEGMENTS])
+{
+    struct at at = {model, mix, machine, parallel_tokens(model, mix)};
+    double kernels = 0;
+    for (unsigned i = 0; i < PARALLEL_SEGMENTS; i++)
+        forward[i] = backward[i] = 0;
+    for (unsigned i = 0; i < kind->nops; i++) {
+        struct parallel_parts one = {0}, back = {0};
+        add_op(&at, kind, &kind->op[i], &one, &back, &kernels);
+        forward[kind->op[i].segment] += parallel_parts_sum(&one);
+        backward[kind->op[i].segment] += parallel_parts_sum(&back);
+    }
+}
+
 double
 parallel_again_time(const struct parallel_model *model, const struct parallel_mix *mix,
                     const struct parallel_machine *machine,

@@ -213,6 +213,13 @@ double parallel_layer_time(const struct parallel_model *model,
                            const struct parallel_kind *kind,
                            struct parallel_parts *forward,
                            struct parallel_parts *backward);
+/* The same of each segment of a layer, all parts in one. */
+void parallel_segment_times(const struct parallel_model *model,
+                            const struct parallel_mix *mix,
+                            const struct parallel_machine *machine,
+                            const struct parallel_kind *kind,
+                            double forward[PARALLEL_SEGMENTS],
+                            double backward[PARALLEL_SEGMENTS]);
 /* Bytes that casting an element of the weights moves, once in a step. */
 double parallel_weight_cast(const struct parallel_mix *mix,
                             const struct parallel_machine *machine);
@@ -232,6 +239,24 @@ double parallel_again_time(const struct parallel_model *model,
 double parallel_exchange(const struct parallel_mix *mix,
                          const struct parallel_machine *machine,
                          enum parallel_group group, const char *kind, double bytes);
+/* Bytes of what groups exchange in a layer for a microbatch, of one rank's buffer. */
+struct parallel_traffic {
+    double tensor;     /* an all-reduce, or an all-gather and a reduce-scatter */
+    double keys;       /* an all-gather among context ranks, or, if heads are dealt, an
+                          all-to-all before attention */
+    double result;     /* an all-to-all behind it; 0: heads are not dealt */
+    double dispatched; /* an all-to-all among expert ranks: a token goes once to each rank
+                          that has one of its experts */
+};
+struct parallel_traffic parallel_traffic_of(const struct parallel_model *model,
+                                            const struct parallel_mix *mix);
+/* Exchanges of a tensor group in a pass of a layer; each is an all-reduce, or what takes
+ * its place. */
+unsigned parallel_tensor_times(const struct parallel_model *model,
+                               const struct parallel_mix *mix,
+                               const struct parallel_kind *kind);
+/* Of n that are drawn `times` times at random, the mean number that is drawn. */
+double parallel_distinct(double n, double times);
 /* Seconds in which the tokens of a rank, so many bytes, go each to this number of experts
  * that lie anywhere in the expert group, or come back. As the libraries of 2025 do it, a
  * token is sent once to each node that needs it, and there once to each rank. */
@@ -259,6 +284,11 @@ void parallel_kind_passes(const struct parallel_model *model,
                           const struct parallel_machine *machine,
                           const struct parallel_kind *kind,
                           struct parallel_passes *passes);
+/* Of layer j of a virtual stage, without the ends. */
+const struct parallel_passes *parallel_times_kind(const struct parallel_times *times,
+                                                  const struct parallel_model *model,
+                                                  const struct parallel_mix *mix,
+                                                  uint32_t stage, uint32_t j);
 /* `message` of struct parallel_times. */
 double parallel_message_shown(const struct parallel_model *model,
                               const struct parallel_mix *mix,

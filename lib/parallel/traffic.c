@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { ELEMENT = 2 };
+
 struct group {
     double ranks;
     double here; /* members in a node */
@@ -110,9 +112,8 @@ parallel_exchange(const struct parallel_mix *mix, const struct parallel_machine 
            factor(kind, n) * bytes / fmin(machine->inside * 0.78, g.here * adapter);
 }
 
-/* Of n that are drawn `times` times at random, the mean number that is drawn. */
-static double
-distinct(double n, double times)
+double
+parallel_distinct(double n, double times)
 {
     return n * (1 - pow(1 - 1 / n, times));
 }
@@ -124,13 +125,15 @@ parallel_dispatch(const struct parallel_mix *mix, const struct parallel_machine 
     struct group g = group_of(mix, machine, PARALLEL_EXPERT);
     double n = g.ranks, nodes = n / g.here;
     double adapter = machine->adapter * machine->stack->adapter;
-    double here = distinct(n, experts) / n * (g.here - 1) * bytes / machine->inside;
+    double here =
+        parallel_distinct(n, experts) / n * (g.here - 1) * bytes / machine->inside;
     if (n < 2 || bytes <= 0)
         return 0;
     if (nodes < 2)
-        return inside(machine, "all-to-all", n, distinct(n, experts) * bytes);
+        return inside(machine, "all-to-all", n, parallel_distinct(n, experts) * bytes);
     return machine->latency * nodes +
-           fmax(here, distinct(nodes, experts) * (nodes - 1) / nodes * bytes / adapter);
+           fmax(here, parallel_distinct(nodes, experts) * (nodes - 1) / nodes * bytes /
+                          adapter);
 }
 
 double
@@ -140,4 +143,26 @@ parallel_message(const struct parallel_mix *mix, const struct parallel_machine *
     if (node_of(mix, machine) > parallel_together(mix))
         return machine->inside_latency + bytes / (machine->inside * 0.78);
     return machine->latency + bytes / (machine->adapter * machine->stack->adapter);
+}
+
+/* Keys and values of the whole sequence, in a ring; or, if heads are dealt, each rank
+ * gets all tokens of a part of the heads, and after attention its own tokens of all
+ * heads. */
+struct parallel_traffic
+parallel_traffic_of(const struct parallel_model *model, const struct parallel_mix *mix)
+{
+    const struct input_transformer *t = &model->t;
+    double kv = t->kv_rank > 0 ? t->heads : t->kv_heads, width = 2.0 * t->head_width;
+    double head = ELEMENT * parallel_tokens(model, mix) * t->head_width / mix->tp;
+    struct parallel_traffic traffic = {.tensor = ELEMENT * parallel_tokens(model, mix) *
+                                                 t->width};
+    if (mix->deal_heads) {
+        traffic.keys = head * (t->heads + 2 * kv);
+        traffic.result = head * t->heads;
+    } else
+        traffic.keys = ELEMENT * mix->micro * model->sequence * width * kv /
+                       parallel_divided_kv(model, mix);
+    traffic.dispatched =
+        traffic.tensor * mix->etp / mix->tp * parallel_distinct(mix->ep, t->experts_used);
+    return traffic;
 }
