@@ -102,7 +102,7 @@ struct parallel_mix {
                         unless `frozen` says which */
     unsigned adapters; /* of enum parallel_adapt */
     unsigned overlap;  /* of enum parallel_overlap */
-    unsigned order;   /* of ranks: parallel_order_read() */
+    unsigned order;    /* of ranks: parallel_order_read() */
     enum parallel_precision precision;
     bool deal_heads; /* context parallelism deals heads by all-to-alls; else keys and
                         values go round */
@@ -368,10 +368,11 @@ bool parallel_answer_record(const struct parallel_tables *tables,
 /** How a graph of a step is written. */
 struct parallel_graph {
     const struct parallel_tables *tables;
-    bool unfold;     /* all ranks, not one of each stage */
-    unsigned colls;  /* of enum parallel_overlap: exchanges of PARALLEL_OVERLAP_DP,
-                       PARALLEL_OVERLAP_PP that the cluster's network times */
-    bool orders;     /* no graph, but the schedule as records */
+    bool unfold;    /* all ranks, not one of each stage */
+    unsigned colls; /* of enum parallel_overlap: exchanges that the cluster's network
+                       times */
+    struct rec_limit limit; /* of records */
+    bool orders;            /* no graph, but the schedule as records */
     struct net *net; /* the cluster; NULL: an island of all devices of the mix is made.
                         Owned by the caller in any case */
     uint64_t steps;  /* of the job */
@@ -397,12 +398,16 @@ struct parallel_graph {
  * then its layout, job and alloc. Simulated, the step takes the seconds of
  * parallel_step(), unless two messages of one kind leave a device at once.
  *
- * With `colls`, messages are deps with their bytes, and what replicas exchange are colls
- * of their groups (in a folded graph: ops that take the time that the network takes
- * alone), layer by layer beside the passes where they overlap: gradients behind the last
- * microbatch's backward pass, weights before the first one's forward pass, or, if they
- * are sharded, one layer ahead of each pass. Other records are passed on. REC_NO: the
- * question has no answer.
+ * With `colls`, messages are deps with their bytes, and what groups exchange are colls of
+ * their groups (in a folded graph: ops that take the time that the network takes alone).
+ * Those of replicas run layer by layer beside the passes where they overlap: gradients
+ * behind the last microbatch's backward pass, weights before the first one's forward
+ * pass, or, if they are sharded, one layer ahead of each pass. At those of tensor,
+ * context and expert groups each layer's passes are cut into ops; of what overlaps, the
+ * stack's exposed share holds up the next op, and the rest runs beside the ops that make
+ * or read it. A folded graph with colls says stands_for=: its exchanges do not share
+ * links with those of the ranks that it stands for. Other records are passed on. REC_NO:
+ * the question has no answer. REC_USAGE: the graph would have more records than `limit`.
  */
 bool parallel_graph_record(struct parallel_graph *graph, const struct rec_reader *reader,
                            const struct rec *rec, struct rec_writer *writer,

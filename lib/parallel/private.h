@@ -99,6 +99,9 @@ enum parallel_lane {
     PARALLEL_LANE_COMPUTE,
     PARALLEL_LANE_ACTIVATIONS, /* messages forward */
     PARALLEL_LANE_GRADIENTS,   /* messages backward */
+    PARALLEL_LANE_TENSOR,
+    PARALLEL_LANE_CONTEXT,
+    PARALLEL_LANE_TOKENS, /* of experts */
     /* of each group of replicas, which has a communicator of its own: */
     PARALLEL_LANE_DATA,
     PARALLEL_LANE_EXPERTS,
@@ -153,10 +156,11 @@ bool parallel_program_make(struct parallel_program *program,
                            const struct parallel_times *times,
                            struct rec_error *err) REC_MUST_CHECK;
 void parallel_program_free(struct parallel_program *program);
-/* Writes the graph and its layout (program_write.c). */
+/* Writes the graph and its layout (program_write.c); `exchanges`: some are the
+ * network's. */
 bool parallel_program_write(const struct parallel_program *program,
                             const struct parallel_question *q, bool unfold,
-                            const char *id, struct rec_writer *writer,
+                            bool exchanges, const char *id, struct rec_writer *writer,
                             struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- ranks (ranks.c) ----------------------------------------------------------- */
