@@ -50,6 +50,9 @@ REC_ROW(GRAPH, ALONE, "graph",
     REC_KEY("precision", TEXT,
           "type of its elements: fp32 or tf32 (4 bytes), fp16 or bf16 (2 bytes)")
     REC_KEY("family", TEXT, "transformer: a network with attention")
+    REC_KEY("stands_for", COUNT,
+          "folded: ranks, of which one is here; what the others exchange is not, so that "
+          "it shares no links")
     REC_KEY("optimizer", TEXT,
           "MEMORY of its ops is what training with this optimizer needs, see "
           "footprint(1)")
