@@ -19,6 +19,7 @@
 
 #include "rampipe/collective.h"
 #include "rampipe/device.h"
+#include "rampipe/kernel.h"
 #include "rampipe/net.h"
 #include "rampipe/parallel.h"
 
@@ -213,6 +214,7 @@ struct parallel_machine {
     const char *system;                   /* in that table */
     double widened; /* factor by which links inside are faster than measured; 0: none */
     struct parallel_looked *looked; /* what was looked up there; NULL: not kept */
+    struct kernel *kernel[3];       /* measured, by enum parallel_precision; NULL: none */
 };
 
 /* ---- the step ---------------------------------------------------------------- */
@@ -222,6 +224,7 @@ struct parallel_parts {
     double products, attention, moves, host; /* host: what it adds */
     double tensor, context, expert;          /* exchanges: what is not hidden */
     double shards;                           /* gathers and scatters of weights */
+    double measured; /* of products and attention: by tables of measured kernels */
 };
 double parallel_parts_sum(const struct parallel_parts *parts);
 
@@ -331,6 +334,28 @@ bool parallel_stacks_read_shipped(struct parallel_stacks *stacks,
                                   struct rec_error *err) REC_MUST_CHECK;
 void parallel_stacks_free(struct parallel_stacks *stacks);
 
+/**
+ * Measured kernels. Times of products and of attention come from there where it has the
+ * kernel, or similar ones between which kernel(1) finds it (how=measured, neighbours),
+ * and stand as they are; where it has none, the form of the stack does. The kernels that
+ * come with rampipe do not count.
+ */
+struct parallel_kernels;
+/** The table is borrowed. NULL: *err. */
+struct parallel_kernels *parallel_kernels_new(const struct device_table *devices,
+                                              struct rec_error *err) REC_MUST_CHECK;
+/** Reads a file as kernel_table_read_file() does, or records as kernel_table_read(); all
+ * before the first question. */
+bool parallel_kernels_read(struct parallel_kernels *kernels, const char *path,
+                           struct rec_error *err) REC_MUST_CHECK;
+bool parallel_kernels_take(struct parallel_kernels *kernels, struct rec_reader *reader,
+                           struct rec_error *err) REC_MUST_CHECK;
+/** Gives them to a machine of a device; fp16: its 16-bit numbers are those. */
+bool parallel_kernels_open(struct parallel_kernels *kernels, const char *device,
+                           bool fp16, struct parallel_machine *machine,
+                           struct rec_error *err) REC_MUST_CHECK;
+void parallel_kernels_free(struct parallel_kernels *kernels);
+
 /** Writes the training record of a model, without a mix. REC_DATA: parallel training is
  * not modelled for it, or the record has no keys for it; *err says why. */
 bool parallel_training_write(const struct input_transformer *t, const char *id,
@@ -342,13 +367,16 @@ struct parallel_tables {
     const struct parallel_stacks *stacks;
     const struct device_table *devices;
     const struct collective_table *collectives;
-    const struct parallel_own *own; /* schedules that were read; NULL: none */
+    const struct parallel_own *own;   /* schedules that were read; NULL: none */
+    struct parallel_kernels *kernels; /* measured kernels; NULL: none */
 };
 
 /** How questions are answered, and how many were. */
 struct parallel_count {
     uint64_t asked;
     uint64_t refused; /* of these */
+    uint64_t unknown; /* of those that were answered: tables of measured kernels have
+                         nothing of them */
     bool stages;      /* a spent record for each device of the pipeline follows */
     double jitter;    /* of the time of a rank, relative; 0: none is modelled */
     double tokens;    /* to be trained with: days and US$ are said; 0: not said */

@@ -201,9 +201,21 @@ struct parallel_product {
     double m, n, k, count;
     enum parallel_precision precision;
     bool accumulate; /* the result is added to a buffer of 32 bits */
+    enum kernel_pass pass;
+    bool batched; /* each of them has operands of its own: no table has such */
 };
+/* *measured: of the seconds, those that a table of measured kernels says; added to. */
 double parallel_product(const struct parallel_machine *machine,
-                        const struct parallel_product *p);
+                        const struct parallel_product *p, double *measured);
+/* What a table says of it; 0: nothing (measured_kernels.c). */
+double parallel_measured_product(const struct parallel_machine *machine,
+                                 const struct parallel_product *p);
+/* The same of attention in a layer. */
+double parallel_measured_attention(const struct parallel_model *model,
+                                   const struct parallel_mix *mix,
+                                   const struct parallel_machine *machine,
+                                   const struct parallel_kind *kind,
+                                   const struct parallel_op *op, enum kernel_pass pass);
 /* Moves bytes through memory. */
 double parallel_move(const struct parallel_machine *machine, double bytes);
 

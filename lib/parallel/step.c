@@ -24,6 +24,7 @@ add(struct parallel_parts *sum, const struct parallel_parts *p, double times)
     sum->context += p->context * times;
     sum->expert += p->expert * times;
     sum->shards += p->shards * times;
+    sum->measured += p->measured * times;
 }
 
 double
