@@ -1,7 +1,8 @@
 /* parallel [OPTION]... [FILE]... - write a training step under parallelism as a graph. */
 #include "ggo/parallel.h"
 #include "mix_keys.h"
-#define CLI_PATHS "stacks", "devices", "cluster", "schedule", "args",
+#define CLI_PATHS \
+    "gemm-table", "attention-table", "stacks", "devices", "cluster", "schedule", "args",
 #define CLI_WORDS mix_words
 #include "main.h"
 
@@ -63,7 +64,8 @@ run(struct cli *cli, const struct parallel_args *args)
               cli_limit(cli, args->limit_arg, &graph.limit) &&
               cli_count(cli, "steps", args->steps_arg, 1, UINT32_MAX, &graph.steps) &&
               mix_tables_read(cli, &options, false, &t);
-    const struct parallel_tables tables = {&t.stacks, &t.devices, &t.collectives, &t.own};
+    const struct parallel_tables tables = {&t.stacks, &t.devices, &t.collectives, &t.own,
+                                           t.kernels};
     graph.tables = &tables;
     graph.unfold = args->unfold_given;
     graph.orders = args->orders_given;

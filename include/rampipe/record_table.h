@@ -524,6 +524,10 @@ REC_ROW(TRAINING, ALONE, "training",
           "gradients of frozen weights do not; attention in full")
     REC_KEY("hfu_causal", AMOUNT, "the same, with half of attention")
     REC_KEY("bubble", AMOUNT, "share of the pipeline's time in which devices wait")
+    REC_KEY("from_table", AMOUNT,
+          "with a table of measured kernels: share of the time that it says")
+    REC_KEY("from_form", AMOUNT,
+          "likewise: share of products and attention that it does not have")
     REC_KEY("exposed_tp", AMOUNT,
           "seconds of tensor exchanges that are not hidden, on the device that ends last")
     REC_KEY("exposed_pp", AMOUNT, "messages that hold the device up, likewise")
