@@ -20,7 +20,7 @@ read_stacks(struct cli *cli, const char *path, struct parallel_stacks *stacks)
 }
 
 /* Records of a device and of what it needs: of which table each kind is. */
-enum { DEVICES, STACKS, COLLECTIVES, TABLES };
+enum { DEVICES, STACKS, COLLECTIVES, KERNELS, TABLES };
 
 static int
 table_of(enum rec_type type)
@@ -33,14 +33,31 @@ table_of(enum rec_type type)
     case REC_PIECE:
     case REC_FABRIC:
     case REC_CHECKED: return COLLECTIVES;
+    case REC_LAW:
+    case REC_TIMED: return KERNELS;
     default: return DEVICES; /* which refuses what it does not know */
     }
 }
 
-/* The records of each table as a text; those of others are comments there, so that lines
- * keep their numbers. */
+/* Tables of kernels are read behind the devices. */
 static bool
-divide(struct cli *cli, const char *path, char **part)
+open_kernels(struct cli *cli, struct mix_tables *tables)
+{
+    return tables->kernels ||
+           (tables->kernels = parallel_kernels_new(&tables->devices, &cli->err));
+}
+
+static bool
+read_kernels(struct cli *cli, const char *path, struct mix_tables *tables)
+{
+    return !path || (open_kernels(cli, tables) &&
+                     parallel_kernels_read(tables->kernels, path, &cli->err));
+}
+
+/* The records of each table as a text; those of others are comments there, so that lines
+ * keep their numbers. *kernels: there are some. */
+static bool
+divide(struct cli *cli, const char *path, char **part, bool *kernels)
 {
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &cli->err);
     struct rec_text text[TABLES] = {{0}};
@@ -49,11 +66,13 @@ divide(struct cli *cli, const char *path, char **part)
     int status = -1;
     for (int i = 0; i < TABLES; i++)
         ok = ok && rec_text_open(&text[i], &cli->err);
-    while (ok && (status = rec_next(reader, &rec, &cli->err)) > 0)
+    while (ok && (status = rec_next(reader, &rec, &cli->err)) > 0) {
+        *kernels = *kernels || table_of(rec.type) == KERNELS;
         for (int i = 0; i < TABLES; i++)
             fprintf(text[i].out, "%.*s\n",
                     table_of(rec.type) == i ? (int)rec.line.len : 1,
                     table_of(rec.type) == i ? rec.line.ptr : "#");
+    }
     for (int i = 0; i < TABLES; i++)
         if (text[i].out && !(part[i] = rec_text_close(&text[i], &cli->err)))
             status = -1;
@@ -65,15 +84,16 @@ static bool
 read_machine(struct cli *cli, const char *path, struct mix_tables *tables)
 {
     char *part[TABLES] = {NULL};
-    bool ok = divide(cli, path, part);
-    for (int i = 0; ok && i < TABLES; i++) {
+    bool kernels = false, ok = divide(cli, path, part, &kernels);
+    for (int i = 0; ok && i < (kernels ? TABLES : KERNELS); i++) {
         struct rec_reader *reader =
             rec_reader_open_text(path, rec_str(part[i]), &cli->err);
-        ok = reader &&
-             (i == DEVICES ? device_table_read(&tables->devices, reader, &cli->err)
-              : i == STACKS
-                  ? parallel_stacks_read(&tables->stacks, reader, &cli->err)
-                  : collective_table_read(&tables->collectives, reader, &cli->err));
+        ok = reader && (i != KERNELS || open_kernels(cli, tables)) &&
+             (i == DEVICES  ? device_table_read(&tables->devices, reader, &cli->err)
+              : i == STACKS ? parallel_stacks_read(&tables->stacks, reader, &cli->err)
+              : i == COLLECTIVES
+                  ? collective_table_read(&tables->collectives, reader, &cli->err)
+                  : parallel_kernels_take(tables->kernels, reader, &cli->err));
         rec_reader_close(reader);
     }
     for (int i = 0; i < TABLES; i++)
@@ -222,6 +242,8 @@ mix_tables_read(struct cli *cli, const struct mix_options *options, bool alone,
            (alone || parallel_stacks_read_shipped(&tables->stacks, &cli->err)) &&
            (!options->stacks || read_stacks(cli, options->stacks, &tables->stacks)) &&
            (!options->devices || read_machine(cli, options->devices, tables)) &&
+           read_kernels(cli, options->kernels[0], tables) &&
+           read_kernels(cli, options->kernels[1], tables) &&
            (!options->schedule || read_schedule(cli, options->schedule, tables)) &&
            (!options->args ||
             read_args(cli, options->args,
@@ -238,6 +260,7 @@ mix_tables_read(struct cli *cli, const struct mix_options *options, bool alone,
 void
 mix_tables_free(struct mix_tables *tables)
 {
+    parallel_kernels_free(tables->kernels);
     parallel_stacks_free(&tables->stacks);
     device_table_free(&tables->devices);
     collective_table_free(&tables->collectives);

@@ -18,6 +18,7 @@ struct mix_options {
     const char *cluster, *stacks, *devices;
     const char *schedule; /* a name or a file */
     const char *args, *megatron;
+    const char *kernels[2]; /* tables of products and of attention */
 };
 #define MIX_OPTIONS(args)                                                 \
     {                                                                     \
@@ -48,7 +49,8 @@ struct mix_options {
                 {"rank_order", (args)->order_arg}},                       \
         .cluster = (args)->cluster_arg, .stacks = (args)->stacks_arg,     \
         .devices = (args)->devices_arg, .schedule = (args)->schedule_arg, \
-        .args = (args)->args_arg, .megatron = (args)->megatron_arg        \
+        .args = (args)->args_arg, .megatron = (args)->megatron_arg,       \
+        .kernels = {(args)->gemm_table_arg, (args)->attention_table_arg}, \
     }
 
 /* What training records are answered from. Starts as {0}. */
@@ -56,11 +58,12 @@ struct mix_tables {
     struct parallel_stacks stacks;
     struct device_table devices;
     struct collective_table collectives;
-    struct parallel_own own;         /* of --schedule */
-    const char *schedule;            /* its name; NULL: not given */
-    struct parallel_words args;      /* of --args, and arguments of Megatron */
-    struct net *net;                 /* of --cluster; NULL: not given */
-    char node[24], nic[REC_NUM_MAX]; /* what the cluster says; "": nothing */
+    struct parallel_kernels *kernels; /* measured; NULL: no table was given. Owned */
+    struct parallel_own own;          /* of --schedule */
+    const char *schedule;             /* its name; NULL: not given */
+    struct parallel_words args;       /* of --args, and arguments of Megatron */
+    struct net *net;                  /* of --cluster; NULL: not given */
+    char node[24], nic[REC_NUM_MAX];  /* what the cluster says; "": nothing */
 };
 
 /* CLI_WORDS of main.h: puts the arguments of Megatron together, as --megatron=ARGUMENTS.

@@ -1,7 +1,8 @@
 /* parallel [OPTION]... [FILE]... - write a training step under parallelism as a graph. */
 #include "ggo/parallel.h"
 #include "mix_keys.h"
-#define CLI_PATHS "stacks", "devices", "cluster", "schedule", "args",
+#define CLI_PATHS \
+    "gemm-table", "attention-table", "stacks", "devices", "cluster", "schedule", "args",
 #define CLI_WORDS mix_words
 #include "main.h"
 
@@ -32,14 +33,23 @@ write_all(struct cli *cli, const struct mix_options *options,
     return status == 0;
 }
 
+/* In the order of enum parallel_overlap. */
 static bool
 read_colls(struct cli *cli, const char *text, unsigned *colls)
 {
+    static const char *const words[] = {"tp", "pp", "dp", "cp", "ep", "all"};
+    enum { ALL = sizeof words / sizeof *words - 1 };
     struct rec_str rest = rec_str(text), part;
     while (rec_str_split(&rest, ',', &part)) {
-        if (!rec_str_is(part, "dp") && !rec_str_is(part, "pp"))
-            return cli_usage(cli, "--colls must list dp, pp, got '%s'", text);
-        *colls |= rec_str_is(part, "dp") ? PARALLEL_OVERLAP_DP : PARALLEL_OVERLAP_PP;
+        unsigned i = 0;
+        while (i <= ALL && !rec_str_is(part, words[i]))
+            i++;
+        if (i > ALL)
+            return cli_usage(cli,
+                             "--colls must list tp, cp, ep, dp, pp, or be all, "
+                             "got '%s'",
+                             text);
+        *colls |= i == ALL ? (1U << ALL) - 1 : 1U << i;
     }
     return true;
 }
@@ -51,9 +61,11 @@ run(struct cli *cli, const struct parallel_args *args)
     struct mix_tables t = {.net = NULL};
     struct parallel_graph graph = {.net = NULL};
     bool ok = (!args->colls_given || read_colls(cli, args->colls_arg, &graph.colls)) &&
+              cli_limit(cli, args->limit_arg, &graph.limit) &&
               cli_count(cli, "steps", args->steps_arg, 1, UINT32_MAX, &graph.steps) &&
               mix_tables_read(cli, &options, false, &t);
-    const struct parallel_tables tables = {&t.stacks, &t.devices, &t.collectives, &t.own};
+    const struct parallel_tables tables = {&t.stacks, &t.devices, &t.collectives, &t.own,
+                                           t.kernels};
     graph.tables = &tables;
     graph.unfold = args->unfold_given;
     graph.orders = args->orders_given;

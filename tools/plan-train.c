@@ -1,7 +1,7 @@
 /* plan train [OPTION]... [FILE]... - the best mix of parallelism for so many devices. */
 #include "ggo/plan-train.h"
 #define CLI_UNSHOWN "limit",
-#define CLI_PATHS "stacks", "devices", "cluster",
+#define CLI_PATHS "gemm-table", "attention-table", "stacks", "devices", "cluster",
 #include "main.h"
 #include "mix_keys.h"
 #include "plan-train.h"
@@ -312,7 +312,8 @@ static bool
 take(struct planning *p, struct rec *rec)
 {
     const struct parallel_tables tables = {&p->tables.stacks, &p->tables.devices,
-                                           &p->tables.collectives, &p->tables.own};
+                                           &p->tables.collectives, &p->tables.own,
+                                           p->tables.kernels};
     struct cli *cli = p->cli;
     struct parallel_plan plan = {.room = 0};
     struct rec_reader *reader;

@@ -1,7 +1,8 @@
 /* steptime [OPTION]... [FILE]... - predict how long a training step takes. */
 #include "ggo/steptime.h"
 #include "mix_keys.h"
-#define CLI_PATHS "stacks", "devices", "cluster", "schedule", "args",
+#define CLI_PATHS \
+    "gemm-table", "attention-table", "stacks", "devices", "cluster", "schedule", "args",
 #define CLI_WORDS mix_words
 #include "main.h"
 
@@ -40,7 +41,7 @@ answer_all(struct cli *cli, const struct mix_options *options, const struct mix_
            struct parallel_count *count)
 {
     const struct parallel_tables tables = {&t->stacks, &t->devices, &t->collectives,
-                                           &t->own};
+                                           &t->own, t->kernels};
     struct rec rec;
     int status;
     if (!cli_open_filter(cli))
@@ -60,6 +61,11 @@ answer_all(struct cli *cli, const struct mix_options *options, const struct mix_
     }
     if (status == 0 && count->asked == 0)
         cli_warn(cli, "no training record came, so there was nothing to answer");
+    if (status == 0 && count->unknown > 0)
+        cli_warn(cli,
+                 "of %llu of %llu questions the tables of measured kernels have nothing: "
+                 "no kernel of the device and type, or none that is like theirs",
+                 (unsigned long long)count->unknown, (unsigned long long)count->asked);
     return status == 0;
 }
 

@@ -115,6 +115,11 @@ bool kernel_table_read_shipped(struct kernel_table *table,
  * kernels; if there is none, it gets one with the constants of its nearest relative. */
 bool kernel_table_read_file(struct kernel_table *table, const char *path,
                             struct rec_error *err) REC_MUST_CHECK;
+/** Forgets the measured kernels of all laws; their constants stay. */
+void kernel_table_forget(struct kernel_table *table);
+/** Drops the laws that have no measured kernels, so that the others answer. No kernel of
+ * the table may be open. */
+void kernel_table_prune(struct kernel_table *table);
 /** Name and number of measured kernels of law `i`, from 0 to nlaws - 1. */
 const char *kernel_law_name(const struct kernel_table *table, size_t i);
 size_t kernel_law_kernels(const struct kernel_table *table, size_t i);

@@ -58,9 +58,24 @@ enum parallel_part {
     PARALLEL_PART_ALL = 63
 };
 
+/** Where in a layer an op is: groups exchange something between these. */
+enum parallel_segment {
+    PARALLEL_BEFORE,     /* the first norm */
+    PARALLEL_QUERIES,    /* queries, keys, values */
+    PARALLEL_CORE,       /* attention proper */
+    PARALLEL_PROJECTION, /* of its result */
+    PARALLEL_MIDDLE,     /* the sum, the second norm */
+    PARALLEL_ROUTE,      /* the router, tokens in the order of their experts */
+    PARALLEL_MLP,        /* the MLP, or the experts of a rank */
+    PARALLEL_RETURN,     /* what experts made, in the order of tokens; shared experts */
+    PARALLEL_BEHIND,     /* the second sum */
+    PARALLEL_SEGMENTS
+};
+
 struct parallel_op {
     const char *name;
     enum parallel_part part;
+    enum parallel_segment segment;
     enum parallel_class does;
     enum parallel_split split;
     double rows;       /* of a product, a token */

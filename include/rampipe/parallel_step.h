@@ -19,6 +19,7 @@
 
 #include "rampipe/collective.h"
 #include "rampipe/device.h"
+#include "rampipe/kernel.h"
 #include "rampipe/net.h"
 #include "rampipe/parallel.h"
 
@@ -42,11 +43,28 @@ enum parallel_overlap {
     PARALLEL_OVERLAP_EP = 16
 };
 
-/** In what order the groups take neighbouring ranks; the first are neighbours. */
-enum parallel_order {
-    PARALLEL_TP_CP_DP_PP, /* replicas of a stage lie together */
-    PARALLEL_TP_CP_PP_DP  /* a whole pipeline lies together */
+/** Dimensions of the ranks. */
+enum parallel_dimension {
+    PARALLEL_DIM_TP,
+    PARALLEL_DIM_CP,
+    PARALLEL_DIM_EP,
+    PARALLEL_DIM_DP,
+    PARALLEL_DIM_PP,
+    PARALLEL_DIMENSIONS
 };
+
+/** The order in which dimensions take neighbouring ranks; those of the first one are
+ * neighbours. Of dimensions a < b, bit a * PARALLEL_DIMENSIONS + b is set if b comes
+ * first: 0 is tp-cp-ep-dp-pp. Experts are dealt over the t c D ranks of a stage: those
+ * have the order tp, cp, dp without experts, and etp, ep, replicas of an expert with
+ * them, both as given. With PARALLEL_ORDER_ANY expert ranks lie inside the replicas,
+ * wherever the stages are. */
+#define PARALLEL_ORDER_ANY (1U << 31)
+/** Reads dimensions, such as tp-cp-dp-pp, with or without ep. False: it is no order. */
+bool parallel_order_read(struct rec_str text, unsigned *order);
+/** True if dimension a comes before b. */
+bool parallel_order_before(unsigned order, enum parallel_dimension a,
+                           enum parallel_dimension b);
 
 /** Which products have adapters where the base weights are frozen. */
 enum parallel_adapt {
@@ -85,7 +103,7 @@ struct parallel_mix {
                         unless `frozen` says which */
     unsigned adapters; /* of enum parallel_adapt */
     unsigned overlap;  /* of enum parallel_overlap */
-    enum parallel_order order;
+    unsigned order;    /* of ranks: parallel_order_read() */
     enum parallel_precision precision;
     bool deal_heads; /* context parallelism deals heads by all-to-alls; else keys and
                         values go round */
@@ -199,6 +217,7 @@ struct parallel_machine {
     const char *system;                   /* in that table */
     double widened; /* factor by which links inside are faster than measured; 0: none */
     struct parallel_looked *looked; /* what was looked up there; NULL: not kept */
+    struct kernel *kernel[3];       /* measured, by enum parallel_precision; NULL: none */
 };
 
 /* ---- the step ---------------------------------------------------------------- */
@@ -208,6 +227,7 @@ struct parallel_parts {
     double products, attention, moves, host; /* host: what it adds */
     double tensor, context, expert;          /* exchanges: what is not hidden */
     double shards;                           /* gathers and scatters of weights */
+    double measured; /* of products and attention: by tables of measured kernels */
 };
 double parallel_parts_sum(const struct parallel_parts *parts);
 
@@ -317,6 +337,28 @@ bool parallel_stacks_read_shipped(struct parallel_stacks *stacks,
                                   struct rec_error *err) REC_MUST_CHECK;
 void parallel_stacks_free(struct parallel_stacks *stacks);
 
+/**
+ * Measured kernels. Times of products and of attention come from there where it has the
+ * kernel, or similar ones between which kernel(1) finds it (how=measured, neighbours),
+ * and stand as they are; where it has none, the form of the stack does. The kernels that
+ * come with rampipe do not count.
+ */
+struct parallel_kernels;
+/** The table is borrowed. NULL: *err. */
+struct parallel_kernels *parallel_kernels_new(const struct device_table *devices,
+                                              struct rec_error *err) REC_MUST_CHECK;
+/** Reads a file as kernel_table_read_file() does, or records as kernel_table_read(); all
+ * before the first question. */
+bool parallel_kernels_read(struct parallel_kernels *kernels, const char *path,
+                           struct rec_error *err) REC_MUST_CHECK;
+bool parallel_kernels_take(struct parallel_kernels *kernels, struct rec_reader *reader,
+                           struct rec_error *err) REC_MUST_CHECK;
+/** Gives them to a machine of a device; fp16: its 16-bit numbers are those. */
+bool parallel_kernels_open(struct parallel_kernels *kernels, const char *device,
+                           bool fp16, struct parallel_machine *machine,
+                           struct rec_error *err) REC_MUST_CHECK;
+void parallel_kernels_free(struct parallel_kernels *kernels);
+
 /** Writes the training record of a model, without a mix. REC_DATA: parallel training is
  * not modelled for it, or the record has no keys for it; *err says why. */
 bool parallel_training_write(const struct input_transformer *t, const char *id,
@@ -328,13 +370,16 @@ struct parallel_tables {
     const struct parallel_stacks *stacks;
     const struct device_table *devices;
     const struct collective_table *collectives;
-    const struct parallel_own *own; /* schedules that were read; NULL: none */
+    const struct parallel_own *own;   /* schedules that were read; NULL: none */
+    struct parallel_kernels *kernels; /* measured kernels; NULL: none */
 };
 
 /** How questions are answered, and how many were. */
 struct parallel_count {
     uint64_t asked;
     uint64_t refused; /* of these */
+    uint64_t unknown; /* of those that were answered: tables of measured kernels have
+                         nothing of them */
     bool stages;      /* a spent record for each device of the pipeline follows */
     double jitter;    /* of the time of a rank, relative; 0: none is modelled */
     double tokens;    /* to be trained with: days and US$ are said; 0: not said */
@@ -354,10 +399,11 @@ bool parallel_answer_record(const struct parallel_tables *tables,
 /** How a graph of a step is written. */
 struct parallel_graph {
     const struct parallel_tables *tables;
-    bool unfold;     /* all ranks, not one of each stage */
-    unsigned colls;  /* of enum parallel_overlap: exchanges of PARALLEL_OVERLAP_DP,
-                       PARALLEL_OVERLAP_PP that the cluster's network times */
-    bool orders;     /* no graph, but the schedule as records */
+    bool unfold;    /* all ranks, not one of each stage */
+    unsigned colls; /* of enum parallel_overlap: exchanges that the cluster's network
+                       times */
+    struct rec_limit limit; /* of records */
+    bool orders;            /* no graph, but the schedule as records */
     struct net *net; /* the cluster; NULL: an island of all devices of the mix is made.
                         Owned by the caller in any case */
     uint64_t steps;  /* of the job */
@@ -383,12 +429,16 @@ struct parallel_graph {
  * then its layout, job and alloc. Simulated, the step takes the seconds of
  * parallel_step(), unless two messages of one kind leave a device at once.
  *
- * With `colls`, messages are deps with their bytes, and what replicas exchange are colls
- * of their groups (in a folded graph: ops that take the time that the network takes
- * alone), layer by layer beside the passes where they overlap: gradients behind the last
- * microbatch's backward pass, weights before the first one's forward pass, or, if they
- * are sharded, one layer ahead of each pass. Other records are passed on. REC_NO: the
- * question has no answer.
+ * With `colls`, messages are deps with their bytes, and what groups exchange are colls of
+ * their groups (in a folded graph: ops that take the time that the network takes alone).
+ * Those of replicas run layer by layer beside the passes where they overlap: gradients
+ * behind the last microbatch's backward pass, weights before the first one's forward
+ * pass, or, if they are sharded, one layer ahead of each pass. At those of tensor,
+ * context and expert groups each layer's passes are cut into ops; of what overlaps, the
+ * stack's exposed share holds up the next op, and the rest runs beside the ops that make
+ * or read it. A folded graph with colls says stands_for=: its exchanges do not share
+ * links with those of the ranks that it stands for. Other records are passed on. REC_NO:
+ * the question has no answer. REC_USAGE: the graph would have more records than `limit`.
  */
 bool parallel_graph_record(struct parallel_graph *graph, const struct rec_reader *reader,
                            const struct rec *rec, struct rec_writer *writer,

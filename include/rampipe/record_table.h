@@ -50,6 +50,9 @@ REC_ROW(GRAPH, ALONE, "graph",
     REC_KEY("precision", TEXT,
           "type of its elements: fp32 or tf32 (4 bytes), fp16 or bf16 (2 bytes)")
     REC_KEY("family", TEXT, "transformer: a network with attention")
+    REC_KEY("stands_for", COUNT,
+          "folded: ranks, of which one is here; what the others exchange is not, so that "
+          "it shares no links")
     REC_KEY("optimizer", TEXT,
           "MEMORY of its ops is what training with this optimizer needs, see "
           "footprint(1)")
@@ -473,7 +476,9 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("attention_precision", TEXT, "bf16 (the default) or fp8")
     REC_KEY("overlap", TEXT,
           "exchanges beside computing, with commas between: tp, pp, dp, cp, ep")
-    REC_KEY("rank_order", TEXT, "tp-cp-dp-pp (the default) or tp-cp-pp-dp")
+    REC_KEY("rank_order", TEXT,
+          "which ranks are neighbours: tp, cp, dp, pp in any order, the nearest first, "
+          "with or without ep; tp-cp-dp-pp is the default")
     REC_KEY("ends", TEXT,
           "layers: embedding and head count as a layer each in the split over stages")
     REC_KEY("stage_layers", TEXT,
@@ -521,6 +526,10 @@ REC_ROW(TRAINING, ALONE, "training",
           "gradients of frozen weights do not; attention in full")
     REC_KEY("hfu_causal", AMOUNT, "the same, with half of attention")
     REC_KEY("bubble", AMOUNT, "share of the pipeline's time in which devices wait")
+    REC_KEY("from_table", AMOUNT,
+          "with a table of measured kernels: share of the time that it says")
+    REC_KEY("from_form", AMOUNT,
+          "likewise: share of products and attention that it does not have")
     REC_KEY("exposed_tp", AMOUNT,
           "seconds of tensor exchanges that are not hidden, on the device that ends last")
     REC_KEY("exposed_pp", AMOUNT, "messages that hold the device up, likewise")

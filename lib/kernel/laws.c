@@ -222,6 +222,27 @@ kernel_law_add_point(struct kernel_law *law, const struct kernel_shape *shape,
 }
 
 void
+kernel_table_forget(struct kernel_table *table)
+{
+    for (size_t i = 0; i < table->nlaws; i++) {
+        table->law[i].npoints = 0;
+        table->law[i].ready = false;
+    }
+}
+
+void
+kernel_table_prune(struct kernel_table *table)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < table->nlaws; i++)
+        if (table->law[i].npoints > 0)
+            table->law[n++] = table->law[i];
+        else
+            free(table->law[i].point);
+    table->nlaws = n;
+}
+
+void
 kernel_table_free(struct kernel_table *table)
 {
     for (size_t i = 0; i < table->nlaws; i++)

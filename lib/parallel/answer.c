@@ -15,7 +15,8 @@ parallel_is_answer(struct rec_str key)
         "exposed_dp",   "exposed_cp",     "exposed_ep", "of_weights", "of_gradients",
         "of_optimizer", "of_activations", "of_working", "days",       "dollars",
         "closed",       "bound",          "cost",       "vary",       "factor",
-        "frontier",     "kept",           "p10",        "p90"};
+        "frontier",     "kept",           "p10",        "p90",        "from_table",
+        "from_form"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (rec_str_is(key, keys[i]))
             return true;
@@ -80,7 +81,8 @@ what_fits(const struct parallel_question *q, char *text, size_t size,
 /* What follows from the seconds. */
 static void
 write_figures(struct rec_writer *writer, const struct parallel_question *q,
-              const struct parallel_step *step, const struct parallel_count *count)
+              const struct parallel_step *step, const struct parallel_count *count,
+              bool measured)
 {
     const struct parallel_mix *mix = &q->mix;
     double ranks = (double)parallel_ranks(mix), samples = mix->global / step->seconds;
@@ -93,6 +95,11 @@ write_figures(struct rec_writer *writer, const struct parallel_question *q,
     rec_num_key(writer, "hfu", parallel_hardware_flops(&q->model, mix, 1) / run);
     rec_num_key(writer, "hfu_causal", parallel_hardware_flops(&q->model, mix, 0.5) / run);
     rec_num_key(writer, "bubble", step->bubble);
+    if (measured) {
+        double both = step->parts.products + step->parts.attention;
+        rec_num_key(writer, "from_table", step->parts.measured / step->seconds);
+        rec_num_key(writer, "from_form", (both - step->parts.measured) / step->seconds);
+    }
     rec_num_key(writer, "exposed_tp", step->parts.tensor);
     rec_num_key(writer, "exposed_pp", step->transfer);
     rec_num_key(writer, "exposed_dp",
@@ -194,7 +201,8 @@ parallel_answer_record(const struct parallel_tables *tables,
             waited.seconds +=
                 parallel_wait(count->jitter, (double)parallel_ranks(&q.mix), step.seconds)
                     .mean;
-            write_figures(writer, &q, &waited, count);
+            write_figures(writer, &q, &waited, count, tables->kernels != NULL);
+            count->unknown += tables->kernels && step.parts.measured <= 0;
         } else {
             count->refused++;
             rec_text_key(writer, "how", "none");

@@ -19,7 +19,8 @@ struct at {
 /* Seconds of an op by pass. */
 struct op_time {
     double forward, backward;
-    double kernels; /* forward; twice as many backward */
+    double kernels;           /* forward; twice as many backward */
+    double known, known_back; /* of the seconds: what a table says */
 };
 
 static double
@@ -96,16 +97,16 @@ time_product(const struct at *at, const struct parallel_op *op)
 {
     struct parallel_product p = product_of(at, op), input = p, weight = p;
     bool trained = !parallel_frozen(at->mix, op);
-    double forward = parallel_product(at->machine, &p) + time_cast(at, &p, trained);
+    struct op_time t = {.kernels = 1};
+    input.pass = KERNEL_INPUT, weight.pass = KERNEL_WEIGHT;
     input.k = p.n, input.n = p.k;
     weight.m = p.k, weight.k = p.m, weight.n = p.n;
     weight.accumulate = true;
-    return (struct op_time){
-        forward,
-        parallel_product(at->machine, &input) + time_cast(at, &input, trained) +
-            (trained ? parallel_product(at->machine, &weight) : 0),
-        1,
-    };
+    t.forward = parallel_product(at->machine, &p, &t.known) + time_cast(at, &p, trained);
+    t.backward = parallel_product(at->machine, &input, &t.known_back) +
+                 time_cast(at, &input, trained) +
+                 (trained ? parallel_product(at->machine, &weight, &t.known_back) : 0);
+    return t;
 }
 
 /* Whether the product has an adapter beside its frozen weights. */
@@ -140,7 +141,7 @@ time_adapter(const struct at *at, const struct parallel_op *op)
     double forward = 3.5 * p.k + 4 * p.n, backward = 7.5 * p.k + 2 * p.n;
     return (struct op_time){
         parallel_move(at->machine, ELEMENT * p.count * p.m * forward),
-        parallel_move(at->machine, ELEMENT * p.count * p.m * backward), 4};
+        parallel_move(at->machine, ELEMENT * p.count * p.m * backward), 4, 0, 0};
 }
 
 /* Keys for which a query computes scores, on the full square. */
@@ -176,7 +177,14 @@ time_attention(const struct at *at, const struct parallel_kind *kind,
     double heads = (double)at->model->t.heads / at->mix->tp;
     double flops = 2 * at->tokens * keys(at, kind) * heads * (op->k + op->n);
     double seconds = flops / attention_rate(at, kind);
-    return (struct op_time){seconds, 2.5 * seconds, 1};
+    struct op_time t = {seconds, 2.5 * seconds, 1, 0, 0};
+    t.known = parallel_measured_attention(at->model, at->mix, at->machine, kind, op,
+                                          KERNEL_FORWARD);
+    t.known_back = parallel_measured_attention(at->model, at->mix, at->machine, kind, op,
+                                               KERNEL_BACKWARD);
+    t.forward = t.known > 0 ? t.known : t.forward;
+    t.backward = t.known_back > 0 ? t.known_back : t.backward;
+    return t;
 }
 
 /* A product for each sequence and head. */
@@ -184,13 +192,13 @@ static struct op_time
 time_scores(const struct at *at, const struct parallel_op *op)
 {
     double s = at->model->sequence;
-    struct parallel_product p = {.m = s, .k = op->k, .n = s};
-    double t;
+    struct parallel_product p = {.m = s, .k = op->k, .n = s, .batched = true};
+    double t, none = 0;
     p.count = at->mix->micro * at->model->t.heads / (double)at->mix->tp;
     if (strcmp(op->name, "values") == 0)
         p.k = s, p.n = op->k;
-    t = parallel_product(at->machine, &p);
-    return (struct op_time){t, 2 * t, 1};
+    t = parallel_product(at->machine, &p, &none);
+    return (struct op_time){t, 2 * t, 1, 0, 0};
 }
 
 static struct op_time
@@ -199,7 +207,7 @@ time_move(const struct at *at, const struct parallel_op *op)
     double by = parallel_divided(op->split, at->mix);
     double n = at->tokens * ELEMENT * (op->matched ? at->model->sequence : 1) / by;
     return (struct op_time){parallel_move(at->machine, n * op->moved),
-                            parallel_move(at->machine, n * op->moved_back), 1};
+                            parallel_move(at->machine, n * op->moved_back), 1, 0, 0};
 }
 
 double
@@ -246,6 +254,8 @@ add_op(const struct at *at, const struct parallel_kind *kind,
         forward->moves += t.forward;
         backward->moves += t.backward;
     }
+    forward->measured += t.known;
+    backward->measured += t.known_back;
     *kernels += t.kernels;
 }
 
@@ -262,6 +272,25 @@ parallel_layer_time(const struct parallel_model *model, const struct parallel_mi
     for (unsigned i = 0; i < kind->nops; i++)
         add_op(&at, kind, &kind->op[i], forward, backward, &kernels);
     return kernels;
+}
+
+void
+parallel_segment_times(const struct parallel_model *model, const struct parallel_mix *mix,
+                       const struct parallel_machine *machine,
+                       const struct parallel_kind *kind,
+                       double forward[PARALLEL_SEGMENTS],
+                       double backward[PARALLEL_SEGMENTS])
+{
+    struct at at = {model, mix, machine, parallel_tokens(model, mix)};
+    double kernels = 0;
+    for (unsigned i = 0; i < PARALLEL_SEGMENTS; i++)
+        forward[i] = backward[i] = 0;
+    for (unsigned i = 0; i < kind->nops; i++) {
+        struct parallel_parts one = {0}, back = {0};
+        add_op(&at, kind, &kind->op[i], &one, &back, &kernels);
+        forward[kind->op[i].segment] += parallel_parts_sum(&one);
+        backward[kind->op[i].segment] += parallel_parts_sum(&back);
+    }
 }
 
 double

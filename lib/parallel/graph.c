@@ -71,6 +71,22 @@ write_orders(const struct parallel_question *q, const char *id, struct rec_write
     return ok;
 }
 
+/* The records of the graph, its layout too, are known before one is written. */
+static bool
+check_size(const struct parallel_graph *graph, const struct parallel_question *q,
+           const struct parallel_program *program, struct rec_error *err)
+{
+    double all = graph->unfold ? (double)parallel_ranks(&q->mix) / q->mix.pp : 1;
+    double n = all * (2.0 * (double)program->nnodes + (double)program->nedges +
+                      2.0 * (double)program->nswaps);
+    struct rec_error why;
+    return rec_limit(&graph->limit, n, "records", &why) ||
+           rec_fail(err, why.code,
+                    "%s; fewer microbatches, exchanges that the network times (colls), "
+                    "or ranks (the folded graph) make less",
+                    why.text);
+}
+
 static bool
 write_step(struct parallel_graph *graph, const struct parallel_question *q,
            const char *id, struct rec_writer *writer, struct rec_error *err)
@@ -82,10 +98,12 @@ write_step(struct parallel_graph *graph, const struct parallel_question *q,
         return write_orders(q, id, writer, err);
     ok = make_net(graph, q, err) &&
          parallel_times_make(&q->model, &q->mix, &q->machine, &times, err) &&
-         parallel_program_make(&program, graph, q, &times, err);
+         parallel_program_make(&program, graph, q, &times, err) &&
+         check_size(graph, q, &program, err);
     if (ok) {
         net_write(graph->net, writer);
-        ok = parallel_program_write(&program, q, graph->unfold, id, writer, err) &&
+        ok = parallel_program_write(&program, q, graph->unfold, graph->colls != 0, id,
+                                    writer, err) &&
              write_alloc(graph, q, id, writer, err);
     }
     parallel_program_free(&program);

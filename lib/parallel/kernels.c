@@ -1,7 +1,7 @@
 /*
  * How long kernels take: matrix products in tiles and waves, attention, and what only
- * moves bytes. Not from a table of measured kernels: a stack's share says what its
- * products reach beside this form.
+ * moves bytes. A stack's share says what its products reach beside this form; where a
+ * table of measured kernels has the kernel, its time stands as it is.
  */
 #include "private.h"
 
@@ -31,7 +31,8 @@ alignment(double m, double n, double k)
 }
 
 double
-parallel_product(const struct parallel_machine *machine, const struct parallel_product *p)
+parallel_product(const struct parallel_machine *machine, const struct parallel_product *p,
+                 double *measured)
 {
     double peak = machine->peak[p->precision] * machine->stack->share, best = INFINITY;
     double element = p->precision == PARALLEL_BF16  ? 2
@@ -39,6 +40,11 @@ parallel_product(const struct parallel_machine *machine, const struct parallel_p
                                                     : 0.5625;
     double bytes = p->count * (element * (p->m * p->k + p->k * p->n) +
                                (p->accumulate ? 8 : 2) * p->m * p->n);
+    double known = parallel_measured_product(machine, p);
+    if (known > 0) {
+        *measured += known;
+        return known;
+    }
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
         double all = p->count * ceil(p->m / tiles[i].m) * ceil(p->n / tiles[i].n);
         double waves = ceil(all / machine->processors);

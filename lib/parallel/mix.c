@@ -112,6 +112,8 @@ parallel_mix_check(const struct parallel_mix *mix, const struct parallel_model *
         !divides(group / ((uint64_t)mix->ep * mix->etp), mix->shard,
                  "replicas of an expert over shards", err))
         return false;
+    if (!parallel_order_check(mix, t->experts > 0, err))
+        return false;
     if (mix->lora == 0 && mix->frozen == PARALLEL_PART_ALL)
         return rec_fail(err, REC_DATA,
                         "all weights are frozen and there are no adapters (lora_rank=): "

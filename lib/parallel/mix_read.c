@@ -36,6 +36,20 @@ frozen(struct parallel_key *f)
     return sum > PARALLEL_PART_ALL ? PARALLEL_PART_ALL : sum;
 }
 
+static unsigned
+rank_order(struct parallel_key *f)
+{
+    struct rec_str value;
+    unsigned order = 0;
+    if (f->ok && rec_find_key(f->rec, "rank_order", &value) &&
+        !parallel_order_read(value, &order))
+        f->ok = rec_reader_fail(f->reader, f->err,
+                                "rank_order must have tp, cp, dp, pp, each once, and may "
+                                "have ep, as tp-cp-ep-dp-pp, got '%.*s'",
+                                (int)(value.len < 60 ? value.len : 60), value.ptr);
+    return order;
+}
+
 /* none, full ..., or the numbers of layers that run again. */
 static void
 read_again(struct parallel_key *f, struct parallel_question *q)
@@ -158,7 +172,6 @@ parallel_mix_read(struct parallel_key *f, const struct parallel_tables *tables,
 {
     static const char *const precisions[] = {"bf16",  "fp16",  "fp8",
                                              "mxfp8", "nvfp4", NULL};
-    static const char *const orders[] = {"tp-cp-dp-pp", "tp-cp-pp-dp", NULL};
     static const char *const attentions[] = {"bf16", "fp8", NULL};
     static const char *const graphs[] = {"none", "layer", "iteration", NULL};
     static const char *const gathers[] = {"bf16", "fp8", NULL};
@@ -183,7 +196,7 @@ parallel_mix_read(struct parallel_key *f, const struct parallel_tables *tables,
         .adapters = parallel_key_words(f, "lora_on", adapters,
                                        PARALLEL_ADAPT_QKV | PARALLEL_ADAPT_PROJECTION),
         .overlap = overlap(f),
-        .order = (enum parallel_order)parallel_key_word(f, "rank_order", orders),
+        .order = rank_order(f),
         .precision = precision < 2   ? PARALLEL_BF16
                      : precision < 4 ? PARALLEL_FP8
                                      : PARALLEL_FP4,

@@ -80,6 +80,14 @@ join(struct parallel_kind *kind, const char *name, const struct parallel_model *
         norm(kind, "norm behind", h, &m->t);
 }
 
+/* Ops from `first` on are of a segment. */
+static void
+place(struct parallel_kind *kind, unsigned first, enum parallel_segment segment)
+{
+    for (unsigned i = first; i < kind->nops; i++)
+        kind->op[i].segment = segment;
+}
+
 /* Queries, keys and values of one product, or each by way of a short vector (DeepSeek-V2,
  * 2024, section 2.1), and what attention needs of them. */
 static void
@@ -130,6 +138,7 @@ attention(struct parallel_kind *kind, const struct parallel_model *m)
     const struct input_transformer *t = &m->t;
     double d = t->head_width, dv = value_width(t), a = t->heads;
     double g = t->kv_rank > 0 ? a : t->kv_heads;
+    unsigned first = kind->nops;
     struct parallel_op *op;
     if (!m->style.unfused) {
         op = add(kind, "attention", PARALLEL_ATTENTION, PARALLEL_HEADS);
@@ -151,8 +160,10 @@ attention(struct parallel_kind *kind, const struct parallel_model *m)
         op->k = dv;
     }
     op->params = t->sinks ? a : 0;
+    place(kind, first, PARALLEL_CORE);
     op = product(kind, "projection", PARALLEL_INNER, a * dv, t->width, t->output_bias);
     op->kept = ELEMENT * a * dv;
+    op->segment = PARALLEL_PROJECTION;
 }
 
 /* An MLP of this inner width for `rows` rows a token; `split` is PARALLEL_EXPERTS for
@@ -183,39 +194,54 @@ mixture(struct parallel_kind *kind, const struct input_transformer *t)
 {
     double h = t->width, f = t->expert_inner > 0 ? t->expert_inner : t->inner;
     double rows = t->experts_used;
+    unsigned first = kind->nops;
     struct parallel_op *op =
         product(kind, "router", PARALLEL_TOKENS, h, t->experts, t->router_bias);
     op->kept_input = ELEMENT * h;
     move(kind, "permute", PARALLEL_TOKENS, (1 + rows) * h, (1 + rows) * h);
+    place(kind, first, PARALLEL_ROUTE);
+    first = kind->nops;
     mlp(kind, t, f, rows, t->experts, true);
+    place(kind, first, PARALLEL_MLP);
+    first = kind->nops;
     op = move(kind, "unpermute", PARALLEL_TOKENS, (1 + rows) * h, (1 + 2 * rows) * h);
     op->kept = ELEMENT * rows * h;
     if (t->shared_inner > 0)
         mlp(kind, t, t->shared_inner, 1, 1, false);
     if (t->shared_gate)
         product(kind, "shared gate", PARALLEL_TOKENS, h, 1, false);
+    place(kind, first, PARALLEL_RETURN);
 }
 
 static void
 make_layer(struct parallel_kind *kind, const struct parallel_model *m)
 {
     const struct input_transformer *t = &m->t;
-    unsigned first;
+    unsigned first, second;
     if (t->norm_before)
         norm(kind, "norm 1", t->width, t);
+    first = kind->nops; /* the norm is PARALLEL_BEFORE, which is 0 */
     queries(kind, m);
+    place(kind, first, PARALLEL_QUERIES);
     attention(kind, m);
+    first = kind->nops;
     join(kind, "sum 1", m);
     mark(kind, 0, PARALLEL_PART_ATTENTION);
-    first = kind->nops;
+    second = kind->nops;
     if (t->norm_before)
         norm(kind, "norm 2", t->width, t);
+    place(kind, first, PARALLEL_MIDDLE);
+    first = kind->nops;
     if (kind->experts)
         mixture(kind, t);
-    else
+    else {
         mlp(kind, t, t->inner, 1, 1, false);
+        place(kind, first, PARALLEL_MLP);
+    }
+    first = kind->nops;
     join(kind, "sum 2", m);
-    mark(kind, first, kind->experts ? PARALLEL_PART_EXPERTS : PARALLEL_PART_MLP);
+    place(kind, first, PARALLEL_BEHIND);
+    mark(kind, second, kind->experts ? PARALLEL_PART_EXPERTS : PARALLEL_PART_MLP);
 }
 
 /* The embedding looks words up; the head makes scores of words. Cross entropy as in

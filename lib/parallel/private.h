@@ -99,6 +99,9 @@ enum parallel_lane {
     PARALLEL_LANE_COMPUTE,
     PARALLEL_LANE_ACTIVATIONS, /* messages forward */
     PARALLEL_LANE_GRADIENTS,   /* messages backward */
+    PARALLEL_LANE_TENSOR,
+    PARALLEL_LANE_CONTEXT,
+    PARALLEL_LANE_TOKENS, /* of experts */
     /* of each group of replicas, which has a communicator of its own: */
     PARALLEL_LANE_DATA,
     PARALLEL_LANE_EXPERTS,
@@ -153,16 +156,29 @@ bool parallel_program_make(struct parallel_program *program,
                            const struct parallel_times *times,
                            struct rec_error *err) REC_MUST_CHECK;
 void parallel_program_free(struct parallel_program *program);
-/* Writes the graph and its layout (program_write.c). */
+/* Writes the graph and its layout (program_write.c); `exchanges`: some are the
+ * network's. */
 bool parallel_program_write(const struct parallel_program *program,
                             const struct parallel_question *q, bool unfold,
-                            const char *id, struct rec_writer *writer,
+                            bool exchanges, const char *id, struct rec_writer *writer,
                             struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- ranks (ranks.c) ----------------------------------------------------------- */
 
 /* A stage has t c D ranks, `column` 0 to t c D - 1. The rank of one among all. */
 uint64_t parallel_rank(const struct parallel_mix *mix, uint32_t device, uint32_t column);
+/* How many columns have neighbouring ranks on a device of the pipeline. */
+uint32_t parallel_together(const struct parallel_mix *mix);
+/* A group: `rows` rows that are `far` columns apart, each of n columns `stride` apart. */
+struct parallel_spread {
+    uint32_t stride, n, far, rows;
+};
+struct parallel_spread parallel_spread_of(const struct parallel_mix *mix,
+                                          enum parallel_group group);
+/* REC_DATA: the order of ranks cannot be laid out for this mix; *err names one that
+ * can. */
+bool parallel_order_check(const struct parallel_mix *mix, bool experts,
+                          struct rec_error *err) REC_MUST_CHECK;
 /* The columns of the group of a column, in order; member[] has room for all of a stage.
  * Returns how many. */
 uint32_t parallel_members(const struct parallel_mix *mix, enum parallel_group group,
@@ -185,9 +201,21 @@ struct parallel_product {
     double m, n, k, count;
     enum parallel_precision precision;
     bool accumulate; /* the result is added to a buffer of 32 bits */
+    enum kernel_pass pass;
+    bool batched; /* each of them has operands of its own: no table has such */
 };
+/* *measured: of the seconds, those that a table of measured kernels says; added to. */
 double parallel_product(const struct parallel_machine *machine,
-                        const struct parallel_product *p);
+                        const struct parallel_product *p, double *measured);
+/* What a table says of it; 0: nothing (measured_kernels.c). */
+double parallel_measured_product(const struct parallel_machine *machine,
+                                 const struct parallel_product *p);
+/* The same of attention in a layer. */
+double parallel_measured_attention(const struct parallel_model *model,
+                                   const struct parallel_mix *mix,
+                                   const struct parallel_machine *machine,
+                                   const struct parallel_kind *kind,
+                                   const struct parallel_op *op, enum kernel_pass pass);
 /* Moves bytes through memory. */
 double parallel_move(const struct parallel_machine *machine, double bytes);
 
@@ -201,6 +229,13 @@ double parallel_layer_time(const struct parallel_model *model,
                            const struct parallel_kind *kind,
                            struct parallel_parts *forward,
                            struct parallel_parts *backward);
+/* The same of each segment of a layer, all parts in one. */
+void parallel_segment_times(const struct parallel_model *model,
+                            const struct parallel_mix *mix,
+                            const struct parallel_machine *machine,
+                            const struct parallel_kind *kind,
+                            double forward[PARALLEL_SEGMENTS],
+                            double backward[PARALLEL_SEGMENTS]);
 /* Bytes that casting an element of the weights moves, once in a step. */
 /* Bytes of an element of the gradients that are exchanged. */
 double parallel_gradient(const struct parallel_mix *mix,
@@ -223,6 +258,24 @@ double parallel_again_time(const struct parallel_model *model,
 double parallel_exchange(const struct parallel_mix *mix,
                          const struct parallel_machine *machine,
                          enum parallel_group group, const char *kind, double bytes);
+/* Bytes of what groups exchange in a layer for a microbatch, of one rank's buffer. */
+struct parallel_traffic {
+    double tensor;     /* an all-reduce, or an all-gather and a reduce-scatter */
+    double keys;       /* an all-gather among context ranks, or, if heads are dealt, an
+                          all-to-all before attention */
+    double result;     /* an all-to-all behind it; 0: heads are not dealt */
+    double dispatched; /* an all-to-all among expert ranks: a token goes once to each rank
+                          that has one of its experts */
+};
+struct parallel_traffic parallel_traffic_of(const struct parallel_model *model,
+                                            const struct parallel_mix *mix);
+/* Exchanges of a tensor group in a pass of a layer; each is an all-reduce, or what takes
+ * its place. */
+unsigned parallel_tensor_times(const struct parallel_model *model,
+                               const struct parallel_mix *mix,
+                               const struct parallel_kind *kind);
+/* Of n that are drawn `times` times at random, the mean number that is drawn. */
+double parallel_distinct(double n, double times);
 /* Seconds in which the tokens of a rank, so many bytes, go each to this number of experts
  * that lie anywhere in the expert group, or come back. As the libraries of 2025 do it, a
  * token is sent once to each node that needs it, and there once to each rank. */
@@ -250,6 +303,11 @@ void parallel_kind_passes(const struct parallel_model *model,
                           const struct parallel_machine *machine,
                           const struct parallel_kind *kind,
                           struct parallel_passes *passes);
+/* Of layer j of a virtual stage, without the ends. */
+const struct parallel_passes *parallel_times_kind(const struct parallel_times *times,
+                                                  const struct parallel_model *model,
+                                                  const struct parallel_mix *mix,
+                                                  uint32_t stage, uint32_t j);
 /* `message` of struct parallel_times. */
 double parallel_message_shown(const struct parallel_model *model,
                               const struct parallel_mix *mix,

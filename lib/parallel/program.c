@@ -17,9 +17,9 @@ at(const struct parallel_making *mk, uint32_t *list, unsigned pass, uint32_t sta
 
 /* ---- passes ------------------------------------------------------------ */
 
-static double
-part_seconds(const struct parallel_making *mk, const struct parallel_passes *p,
-             unsigned pass)
+double
+parallel_part_seconds(const struct parallel_making *mk, const struct parallel_passes *p,
+                      unsigned pass)
 {
     const struct parallel_parts *parts =
         pass == PARALLEL_FORWARD ? &p->forward : &p->backward;
@@ -30,9 +30,8 @@ part_seconds(const struct parallel_making *mk, const struct parallel_passes *p,
            (pass == PARALLEL_BACKWARD && mk->split ? p->weight : 0);
 }
 
-/* What a blocking message adds to a pass. */
-static double
-blocked(const struct parallel_making *mk, unsigned pass, uint32_t stage)
+double
+parallel_blocked(const struct parallel_making *mk, unsigned pass, uint32_t stage)
 {
     bool sends = pass == PARALLEL_FORWARD    ? stage + 1 < mk->stages
                  : pass == PARALLEL_BACKWARD ? stage > 0
@@ -41,10 +40,9 @@ blocked(const struct parallel_making *mk, unsigned pass, uint32_t stage)
                                                                     : 0;
 }
 
-/* FLOPs of the model in a pass on a rank, attention in full. */
-static double
-flops_of(const struct parallel_making *mk, unsigned pass, uint32_t stage, uint32_t j,
-         uint32_t n)
+double
+parallel_pass_flops(const struct parallel_making *mk, unsigned pass, uint32_t stage,
+                    uint32_t j, uint32_t n)
 {
     const struct parallel_model *model = &mk->q->model;
     struct parallel_chunk chunk = parallel_chunk_of(&mk->q->mix, model, stage);
@@ -57,33 +55,43 @@ flops_of(const struct parallel_making *mk, unsigned pass, uint32_t stage, uint32
            parallel_tokens(model, &mk->q->mix) / mk->q->mix.tp;
 }
 
+struct parallel_node *
+parallel_add_pass_node(struct parallel_making *mk, const struct parallel_item *item,
+                       uint32_t stage, uint32_t j, const char *inner, double seconds)
+{
+    static const char *const passes[] = {"forward", "backward", "backward"};
+    struct parallel_node *node =
+        parallel_add_node(mk, passes[item->pass], seconds, PARALLEL_LANE_COMPUTE);
+    if (!node)
+        return NULL;
+    if (item->pass == PARALLEL_WEIGHT)
+        snprintf(node->type, sizeof node->type, "weights");
+    else if (mk->q->mix.vp > 1)
+        snprintf(node->type, sizeof node->type, "chunk %u", item->chunk % 10000U);
+    if (j == UINT32_MAX)
+        snprintf(node->name, sizeof node->name, "%c%u.%u", letter[item->pass],
+                 item->microbatch, stage);
+    else
+        snprintf(node->name, sizeof node->name, "%c%u.%u/%u%s", letter[item->pass],
+                 item->microbatch, stage, j, inner);
+    return node;
+}
+
 /* Layers j to j + n - 1 of a pass; `ends`: they are the last of it. */
 static bool
 add_piece(struct parallel_making *mk, const struct parallel_item *item, uint32_t stage,
           uint32_t j, uint32_t n, bool whole, bool ends)
 {
-    static const char *const passes[] = {"forward", "backward", "backward"};
     const struct parallel_passes layer =
         whole ? mk->times->stage[stage]
               : parallel_times_layer(mk->times, &mk->q->model, &mk->q->mix, stage, j);
-    double seconds = part_seconds(mk, &layer, item->pass) +
-                     (ends ? blocked(mk, item->pass, stage) : 0);
+    double seconds = parallel_part_seconds(mk, &layer, item->pass) +
+                     (ends ? parallel_blocked(mk, item->pass, stage) : 0);
     struct parallel_node *node =
-        parallel_add_node(mk, passes[item->pass], seconds, PARALLEL_LANE_COMPUTE);
-    if (!node)
-        return false;
-    if (item->pass == PARALLEL_WEIGHT)
-        snprintf(node->type, sizeof node->type, "weights");
-    else if (mk->q->mix.vp > 1)
-        snprintf(node->type, sizeof node->type, "chunk %u", item->chunk % 10000U);
-    node->flops = flops_of(mk, item->pass, stage, j, n);
-    if (ends)
-        snprintf(node->name, sizeof node->name, "%c%u.%u", letter[item->pass],
-                 item->microbatch, stage);
-    else
-        snprintf(node->name, sizeof node->name, "%c%u.%u/%u", letter[item->pass],
-                 item->microbatch, stage, j);
-    return true;
+        parallel_add_pass_node(mk, item, stage, ends ? UINT32_MAX : j, "", seconds);
+    if (node)
+        node->flops = parallel_pass_flops(mk, item->pass, stage, j, n);
+    return node != NULL;
 }
 
 static bool
@@ -141,21 +149,25 @@ add_pass(struct parallel_making *mk, const struct parallel_item *item, bool firs
                                                       item->pass == PARALLEL_FORWARD));
     bool scatters = item->pass == (mk->split ? PARALLEL_WEIGHT : PARALLEL_BACKWARD) &&
                     (sharded || (beside && last));
-    pieces = (gathers || scatters) && layers > 1 ? layers : 1;
+    bool cut = mk->inner && item->pass != PARALLEL_WEIGHT;
+    pieces = (gathers || scatters || cut) && layers > 1 ? layers : 1;
     for (uint32_t i = 0; i < pieces; i++) {
         uint32_t n = pieces > 1 ? 1 : layers;
         uint32_t j = pieces == 1                      ? 0
                      : item->pass == PARALLEL_FORWARD ? i
                                                       : pieces - 1 - i;
-        uint32_t node;
-        if (!add_piece(mk, item, stage, j, n, pieces == 1, i == pieces - 1))
+        uint32_t node, begins = (uint32_t)mk->program->nnodes;
+        if (cut ? !parallel_cut_pass(mk, item, stage, j, i == pieces - 1)
+                : !add_piece(mk, item, stage, j, n, pieces == 1, i == pieces - 1))
             return false;
+        if (cut) /* exchanges may be nodes, but the first one is computed */
+            n = layers > 0 ? 1 : 0;
         node = mk->before[0];
         if (i == 0)
-            *at(mk, mk->first, item->pass, stage, item->microbatch) = node;
+            *at(mk, mk->first, item->pass, stage, item->microbatch) = begins;
         /* shards one layer ahead; else, behind the step before, at once */
         if (gathers && !parallel_gather(mk, parallel_amount_of(mk, stage, j, n, !sharded),
-                                        sharded ? mk->before[2] : mk->start, node))
+                                        sharded ? mk->before[2] : mk->start, begins))
             return false;
         if (scatters && !parallel_exchange_gradients(
                             mk, parallel_amount_of(mk, stage, j, n, true), node, last))
@@ -311,6 +323,16 @@ make_orders(const struct parallel_making *mk)
     return item;
 }
 
+/* The exchanges inside passes that there are. */
+static unsigned
+inner_of(unsigned colls, const struct parallel_mix *mix,
+         const struct parallel_model *model)
+{
+    return (mix->tp > 1 ? colls & PARALLEL_OVERLAP_TP : 0) |
+           (mix->cp > 1 ? colls & PARALLEL_OVERLAP_CP : 0) |
+           (mix->ep > 1 && model->t.experts > 0 ? colls & PARALLEL_OVERLAP_EP : 0);
+}
+
 bool
 parallel_program_make(struct parallel_program *program,
                       const struct parallel_graph *graph,
@@ -330,6 +352,7 @@ parallel_program_make(struct parallel_program *program,
         .messages = graph->colls & PARALLEL_OVERLAP_PP,
         .split = mix->schedule->split,
     };
+    mk.inner = inner_of(graph->colls, mix, &q->model);
     struct parallel_pipe pipe = {.chunks = mix->vp, .microbatches = mk.m};
     size_t cells = (size_t)mk.stages * mk.m;
     bool ok = (mk.item = make_orders(&mk)) != NULL;
@@ -337,7 +360,8 @@ parallel_program_make(struct parallel_program *program,
     mk.first = calloc(4 * cells, sizeof *mk.first); /* [3]: where a forward pass ends */
     mk.last = calloc(3 * cells, sizeof *mk.last);
     mk.member = calloc((size_t)mix->tp * mix->cp * mix->dp, sizeof *mk.member);
-    ok = ok && ((mk.first && mk.last && mk.member) || rec_fail_memory(err));
+    mk.cut = calloc(q->model.nkinds, sizeof *mk.cut);
+    ok = ok && ((mk.first && mk.last && mk.member && mk.cut) || rec_fail_memory(err));
     for (mk.r = 0; ok && mk.r < mix->pp; mk.r++)
         ok = add_device(&mk);
     ok = ok && connect(&mk);
@@ -345,6 +369,7 @@ parallel_program_make(struct parallel_program *program,
     free(mk.first);
     free(mk.last);
     free(mk.member);
+    free(mk.cut);
     return ok;
 }
 

@@ -13,6 +13,13 @@ struct parallel_pair {
 };
 static const struct parallel_pair parallel_no_pair = {PARALLEL_NONE, PARALLEL_NONE};
 
+/* Seconds of the segments of a kind of layer. */
+struct parallel_cut {
+    bool known;
+    double forward[PARALLEL_SEGMENTS], backward[PARALLEL_SEGMENTS];
+    double again; /* of what runs again in part */
+};
+
 struct parallel_making {
     struct parallel_program *program;
     const struct parallel_graph *graph;
@@ -23,6 +30,8 @@ struct parallel_making {
     size_t each;                /* items of a device */
     uint32_t m, stages;         /* microbatches, virtual stages */
     bool replicas, messages;    /* exchanges that the network times */
+    unsigned inner;             /* of enum parallel_overlap: those inside passes */
+    struct parallel_cut *cut;   /* of each kind of layer; owned */
     bool split;
     uint32_t *first,
         *last;        /* nodes of a pass, [pass][virtual stage][microbatch]; owned */
@@ -46,7 +55,32 @@ uint32_t parallel_node_index(const struct parallel_making *mk,
                              const struct parallel_node *node);
 bool parallel_add_edge(struct parallel_making *mk, uint32_t from, uint32_t to,
                        double bytes);
+/* An op of a pass of a virtual stage; of layer j, UINT32_MAX: it ends the pass. */
+struct parallel_node *parallel_add_pass_node(struct parallel_making *mk,
+                                             const struct parallel_item *item,
+                                             uint32_t stage, uint32_t j,
+                                             const char *inner, double seconds);
+/* Adds the ops of layer j, or of a virtual stage without layers, cut at what groups
+ * exchange (program_layer.c); `last`: they end the pass. */
+bool parallel_cut_pass(struct parallel_making *mk, const struct parallel_item *item,
+                       uint32_t stage, uint32_t j, bool last);
+/* Seconds of a pass, but for what replicas exchange beside it. */
+double parallel_part_seconds(const struct parallel_making *mk,
+                             const struct parallel_passes *p, unsigned pass);
+/* What a blocking message adds to a pass. */
+double parallel_blocked(const struct parallel_making *mk, unsigned pass, uint32_t stage);
+/* FLOPs of the model in n layers of a pass on a rank, attention in full. */
+double parallel_pass_flops(const struct parallel_making *mk, unsigned pass,
+                           uint32_t stage, uint32_t j, uint32_t n);
+/* Members of a group. */
+uint32_t parallel_group_size(struct parallel_making *mk, enum parallel_group group);
+/* An exchange that begins behind the node `from`; *which stays as it is if there is
+ * nothing to do. */
+bool parallel_exchange_behind(struct parallel_making *mk, const char *what,
+                              const char *kind, enum parallel_group group, double bytes,
+                              uint32_t from, int64_t *which);
 /* Lets the node `to` wait for exchanges. */
+bool parallel_await_one(struct parallel_making *mk, int64_t exchange, uint32_t to);
 bool parallel_await(struct parallel_making *mk, struct parallel_pair exchange,
                     uint32_t to);
 /* What a rank has of layers j to j + n - 1 of a virtual stage, with the ends that they

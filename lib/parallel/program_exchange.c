@@ -64,6 +64,7 @@ kind_of(const char *kind)
 {
     return strcmp(kind, "all-reduce") == 0   ? GRAPH_ALL_REDUCE
            : strcmp(kind, "all-gather") == 0 ? GRAPH_ALL_GATHER
+           : strcmp(kind, "all-to-all") == 0 ? GRAPH_ALL_TO_ALL
                                              : GRAPH_REDUCE_SCATTER;
 }
 
@@ -84,8 +85,8 @@ alone(const struct parallel_making *mk, const char *kind, uint32_t n, double byt
     return ok;
 }
 
-static bool
-await_one(struct parallel_making *mk, int64_t exchange, uint32_t to)
+bool
+parallel_await_one(struct parallel_making *mk, int64_t exchange, uint32_t to)
 {
     if (exchange == PARALLEL_NONE)
         return true;
@@ -99,7 +100,8 @@ await_one(struct parallel_making *mk, int64_t exchange, uint32_t to)
 bool
 parallel_await(struct parallel_making *mk, struct parallel_pair exchange, uint32_t to)
 {
-    return await_one(mk, exchange.dense, to) && await_one(mk, exchange.experts, to);
+    return parallel_await_one(mk, exchange.dense, to) &&
+           parallel_await_one(mk, exchange.experts, to);
 }
 
 /* What is exchanged, and why. */
@@ -110,6 +112,15 @@ struct swap {
     uint32_t named;       /* the node that it is for */
 };
 
+static const enum parallel_lane lanes[] = {
+    [PARALLEL_TENSOR] = PARALLEL_LANE_TENSOR,
+    [PARALLEL_CONTEXT] = PARALLEL_LANE_CONTEXT,
+    [PARALLEL_EXPERT] = PARALLEL_LANE_TOKENS,
+    [PARALLEL_SHARDS] = PARALLEL_LANE_DATA,
+    [PARALLEL_EXPERT_SHARDS] = PARALLEL_LANE_EXPERTS,
+    [PARALLEL_BETWEEN] = PARALLEL_LANE_BETWEEN,
+    [PARALLEL_EXPERT_BETWEEN] = PARALLEL_LANE_EXPERTS_BETWEEN};
+
 /* *which stays as it is if there is nothing to do. */
 static bool
 exchange(struct parallel_making *mk, const struct swap *swap, enum parallel_group group,
@@ -118,10 +129,7 @@ exchange(struct parallel_making *mk, const struct swap *swap, enum parallel_grou
     struct parallel_program *p = mk->program;
     uint32_t n = parallel_members(&mk->q->mix, group, 0, mk->member);
     bool experts = group == PARALLEL_EXPERT_SHARDS || group == PARALLEL_EXPERT_BETWEEN;
-    enum parallel_lane lane = group == PARALLEL_SHARDS          ? PARALLEL_LANE_DATA
-                              : group == PARALLEL_EXPERT_SHARDS ? PARALLEL_LANE_EXPERTS
-                              : group == PARALLEL_BETWEEN       ? PARALLEL_LANE_BETWEEN
-                                                          : PARALLEL_LANE_EXPERTS_BETWEEN;
+    enum parallel_lane lane = lanes[group];
     struct parallel_node *node;
     char name[PARALLEL_NAME];
     double seconds;
@@ -209,7 +217,8 @@ exchange_shards(struct parallel_making *mk, struct parallel_amount p, uint32_t f
         snprintf(middle->name, sizeof middle->name, "%s.%.30s",
                  i == 0 ? "shard" : "shard-x", mk->program->node[from].name);
         if (!parallel_add_edge(mk, from, swap.from, 0) ||
-            !await_one(mk, i == 0 ? scatter.dense : scatter.experts, swap.from) ||
+            !parallel_await_one(mk, i == 0 ? scatter.dense : scatter.experts,
+                                swap.from) ||
             !exchange(mk, &swap, i == 0 ? PARALLEL_BETWEEN : PARALLEL_EXPERT_BETWEEN,
                       bytes, i == 0 ? &mk->waits.dense : &mk->waits.experts))
             return false;
@@ -246,4 +255,22 @@ parallel_gather(struct parallel_making *mk, struct parallel_amount p, uint32_t f
     struct parallel_pair which = parallel_no_pair;
     return exchange_both(mk, &swap, p, mk->q->mix.gather_fp8 ? 1 : ELEMENT, &which) &&
            (to == UINT32_MAX || parallel_await(mk, which, to));
+}
+
+/* ---- exchanges inside passes ------------------------------------------- */
+
+uint32_t
+parallel_group_size(struct parallel_making *mk, enum parallel_group group)
+{
+    struct parallel_spread s = parallel_spread_of(&mk->q->mix, group);
+    return s.n * s.rows;
+}
+
+bool
+parallel_exchange_behind(struct parallel_making *mk, const char *what, const char *kind,
+                         enum parallel_group group, double bytes, uint32_t from,
+                         int64_t *which)
+{
+    const struct swap swap = {what, kind, false, from, from, from};
+    return exchange(mk, &swap, group, bytes, which);
 }

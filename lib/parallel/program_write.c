@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const lanes[] = {"compute", "activations", "gradients",      "data",
-                                    "experts", "between",     "experts-between"};
+static const char *const lanes[] = {"compute", "activations",    "gradients", "tensor",
+                                    "context", "tokens",         "data",      "experts",
+                                    "between", "experts-between"};
 
 struct writing {
     const struct parallel_program *program;
@@ -16,6 +17,7 @@ struct writing {
     const char *id;
     bool unfold;
     uint32_t column, columns; /* of a stage: one, or t c D */
+    uint32_t folded;          /* columns whose exchanges each of its own stands for */
     uint32_t *member;         /* owned */
 };
 
@@ -139,13 +141,15 @@ write_head(const struct writing *w)
     rec_num_key(w->writer, "batch", q->mix.global);
     rec_num_key(w->writer, "sequence", q->sequence);
     rec_text_key(w->writer, "family", "transformer");
+    if (w->folded > 1)
+        rec_uint_key(w->writer, "stands_for", w->folded);
     rec_end(w->writer);
 }
 
 bool
 parallel_program_write(const struct parallel_program *program,
-                       const struct parallel_question *q, bool unfold, const char *id,
-                       struct rec_writer *writer, struct rec_error *err)
+                       const struct parallel_question *q, bool unfold, bool exchanges,
+                       const char *id, struct rec_writer *writer, struct rec_error *err)
 {
     uint32_t all = q->mix.tp * q->mix.cp * q->mix.dp;
     struct writing w = {.program = program,
@@ -153,7 +157,8 @@ parallel_program_write(const struct parallel_program *program,
                         .writer = writer,
                         .id = id,
                         .unfold = unfold,
-                        .columns = unfold ? all : 1};
+                        .columns = unfold ? all : 1,
+                        .folded = unfold || !exchanges ? 1 : all};
     if (!(w.member = calloc(all, sizeof *w.member)))
         return rec_fail_memory(err);
     write_head(&w);

@@ -252,6 +252,9 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
         return false;
     if (m->adapter <= 0 && parallel_ranks(&q->mix) > m->node)
         return rec_fail(f->err, REC_NO, "the bandwidth between nodes is not known: nic=");
+    if (tables->kernels &&
+        !parallel_kernels_open(tables->kernels, q->device, q->mix.fp16, m, f->err))
+        return false;
     m->stack = find_stack(f, tables, q);
     if (!m->stack)
         return rec_fail(f->err, REC_NO, "no stack of %s in %s is known: stack= names one",

@@ -24,6 +24,7 @@ add(struct parallel_parts *sum, const struct parallel_parts *p, double times)
     sum->context += p->context * times;
     sum->expert += p->expert * times;
     sum->shards += p->shards * times;
+    sum->measured += p->measured * times;
 }
 
 double
@@ -60,52 +61,44 @@ reduce_activation(const struct question *q)
                              bytes);
 }
 
+unsigned
+parallel_tensor_times(const struct parallel_model *model, const struct parallel_mix *mix,
+                      const struct parallel_kind *kind)
+{
+    /* of experts tokens go to them from where they are */
+    return kind->experts && mix->etp == 1 && mix->sequence && model->t.shared_inner == 0
+               ? 1
+               : 2;
+}
+
 static void
 add_tensor(const struct question *q, const struct parallel_kind *kind,
            struct parallel_passes *p)
 {
     double t = shown(q, PARALLEL_OVERLAP_TP, reduce_activation(q));
-    double times = 2;
-    if (kind->experts && q->mix->etp == 1 && q->mix->sequence &&
-        q->model->t.shared_inner == 0)
-        times = 1; /* tokens go to their experts from where they are */
+    double times = parallel_tensor_times(q->model, q->mix, kind);
     p->forward.tensor += times * t;
     p->backward.tensor += times * t;
 }
 
-/* Each rank gets all tokens of a part of the heads, and after attention its own tokens of
- * all heads: nothing is computed meanwhile. */
-static double
-deal_heads(const struct question *q)
-{
-    const struct input_transformer *t = &q->model->t;
-    double kv = t->kv_rank > 0 ? t->heads : t->kv_heads;
-    double head =
-        ELEMENT * parallel_tokens(q->model, q->mix) * t->head_width / q->mix->tp;
-    return parallel_exchange(q->mix, q->machine, PARALLEL_CONTEXT, "all-to-all",
-                             head * (t->heads + 2 * kv)) +
-           parallel_exchange(q->mix, q->machine, PARALLEL_CONTEXT, "all-to-all",
-                             head * t->heads);
-}
-
-/* Keys and values of the whole sequence, in a ring: a piece is sent while attention to
- * the piece before is computed. */
+/* A piece of keys and values is sent while attention to the piece before is computed; if
+ * heads are dealt, nothing is computed meanwhile. */
 static void
 add_context(const struct question *q, struct parallel_passes *p)
 {
-    const struct input_transformer *t = &q->model->t;
-    double heads = t->kv_rank > 0 ? t->heads : t->kv_heads, width = 2.0 * t->head_width;
-    double bytes = ELEMENT * q->mix->micro * q->model->sequence * width * heads /
-                   parallel_divided_kv(q->model, q->mix);
+    const struct parallel_traffic traffic = parallel_traffic_of(q->model, q->mix);
     double forward, backward;
     if (q->mix->deal_heads) {
-        forward = deal_heads(q);
+        forward = parallel_exchange(q->mix, q->machine, PARALLEL_CONTEXT, "all-to-all",
+                                    traffic.keys) +
+                  parallel_exchange(q->mix, q->machine, PARALLEL_CONTEXT, "all-to-all",
+                                    traffic.result);
         p->forward.context += forward;
         p->backward.context += forward;
         return;
     }
-    forward =
-        parallel_exchange(q->mix, q->machine, PARALLEL_CONTEXT, "all-gather", bytes);
+    forward = parallel_exchange(q->mix, q->machine, PARALLEL_CONTEXT, "all-gather",
+                                traffic.keys);
     backward = 2 * forward;
     if (q->mix->overlap & PARALLEL_OVERLAP_CP) {
         double share = q->machine->stack->exposed;
@@ -268,19 +261,28 @@ time_stages(const struct question *q, struct parallel_times *times, struct rec_e
     return true;
 }
 
+const struct parallel_passes *
+parallel_times_kind(const struct parallel_times *times,
+                    const struct parallel_model *model, const struct parallel_mix *mix,
+                    uint32_t stage, uint32_t j)
+{
+    struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
+    uint32_t kinds = model->nkinds, of = model->of[chunk.first + j];
+    bool kept = mix->recompute == PARALLEL_FULL && j >= parallel_again(mix, stage);
+    return &times->kind[kept ? kinds + 2 + of : of];
+}
+
 struct parallel_passes
 parallel_times_layer(const struct parallel_times *times,
                      const struct parallel_model *model, const struct parallel_mix *mix,
                      uint32_t stage, uint32_t j)
 {
     struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
-    uint32_t kinds = model->nkinds, of = model->of[chunk.first + j];
-    bool kept = mix->recompute == PARALLEL_FULL && j >= parallel_again(mix, stage);
-    struct parallel_passes sum = times->kind[kept ? kinds + 2 + of : of];
+    struct parallel_passes sum = *parallel_times_kind(times, model, mix, stage, j);
     if (chunk.embedding && j == 0)
-        add_passes(&sum, &times->kind[kinds]);
+        add_passes(&sum, &times->kind[model->nkinds]);
     if (chunk.head && j == chunk.layers - 1)
-        add_passes(&sum, &times->kind[kinds + 1]);
+        add_passes(&sum, &times->kind[model->nkinds + 1]);
     return sum;
 }
 

@@ -10,8 +10,10 @@
 #include <math.h>
 #include <string.h>
 
+enum { ELEMENT = 2 };
+
 struct group {
-    double ranks, stride;
+    double ranks;
     double here; /* members in a node */
 };
 
@@ -27,34 +29,25 @@ node_of(const struct parallel_mix *mix, const struct parallel_machine *machine)
     return (double)n;
 }
 
+/* Of n columns that are so far apart, how many lie in a node with `columns` ones. */
+static double
+near(double n, double stride, double columns)
+{
+    double here = floor(columns / stride);
+    return here < 1 ? 1 : here < n ? here : n;
+}
+
 static struct group
 group_of(const struct parallel_mix *mix, const struct parallel_machine *machine,
          enum parallel_group which)
 {
-    double t = mix->tp, c = mix->cp, d = mix->dp, p = mix->pp, here;
-    double node = node_of(mix, machine), shards;
-    double replica = mix->order == PARALLEL_TP_CP_PP_DP ? t * c * p : t * c;
-    struct group g = {1, 1, 1};
-    switch (which) {
-    case PARALLEL_TENSOR: g = (struct group){t, 1, 1}; break;
-    case PARALLEL_CONTEXT: g = (struct group){c, t, 1}; break;
-    case PARALLEL_SHARDS:
-    case PARALLEL_BETWEEN: g = (struct group){d * c, c > 1 ? t : replica, 1}; break;
-    case PARALLEL_EXPERT: g = (struct group){mix->ep, mix->etp, 1}; break;
-    case PARALLEL_EXPERT_SHARDS:
-    case PARALLEL_EXPERT_BETWEEN:
-        g.stride = (double)mix->ep * mix->etp;
-        g.ranks = t * c * d / g.stride;
-        if (mix->order == PARALLEL_TP_CP_PP_DP && g.stride >= t * c)
-            g.stride *= p;
-    }
-    shards = mix->shard > 0 && mix->shard < g.ranks ? mix->shard : g.ranks;
-    if (which == PARALLEL_SHARDS || which == PARALLEL_EXPERT_SHARDS)
-        g.ranks = shards;
-    if (which == PARALLEL_BETWEEN || which == PARALLEL_EXPERT_BETWEEN)
-        g = (struct group){g.ranks / shards, g.stride * shards, 1};
-    here = floor(node / g.stride);
-    g.here = here < 1 ? 1 : here < g.ranks ? here : g.ranks;
+    struct parallel_spread s = parallel_spread_of(mix, which);
+    double node = node_of(mix, machine), together = parallel_together(mix);
+    /* of the columns of a stage, the first in a node: stages lie between them */
+    double columns =
+        node <= together ? node : together * fmax(1, floor(node / (together * mix->pp)));
+    struct group g = {(double)s.n * s.rows, 1};
+    g.here = near(s.n, s.stride, columns) * near(s.rows, s.far, columns);
     while (fmod(g.ranks, g.here) != 0)
         g.here--;
     return g;
@@ -119,9 +112,8 @@ parallel_exchange(const struct parallel_mix *mix, const struct parallel_machine 
            factor(kind, n) * bytes / fmin(machine->inside * 0.78, g.here * adapter);
 }
 
-/* Of n that are drawn `times` times at random, the mean number that is drawn. */
-static double
-distinct(double n, double times)
+double
+parallel_distinct(double n, double times)
 {
     return n * (1 - pow(1 - 1 / n, times));
 }
@@ -133,23 +125,44 @@ parallel_dispatch(const struct parallel_mix *mix, const struct parallel_machine 
     struct group g = group_of(mix, machine, PARALLEL_EXPERT);
     double n = g.ranks, nodes = n / g.here;
     double adapter = machine->adapter * machine->stack->adapter;
-    double here = distinct(n, experts) / n * (g.here - 1) * bytes / machine->inside;
+    double here =
+        parallel_distinct(n, experts) / n * (g.here - 1) * bytes / machine->inside;
     if (n < 2 || bytes <= 0)
         return 0;
     if (nodes < 2)
-        return inside(machine, "all-to-all", n, distinct(n, experts) * bytes);
+        return inside(machine, "all-to-all", n, parallel_distinct(n, experts) * bytes);
     return machine->latency * nodes +
-           fmax(here, distinct(nodes, experts) * (nodes - 1) / nodes * bytes / adapter);
+           fmax(here, parallel_distinct(nodes, experts) * (nodes - 1) / nodes * bytes /
+                          adapter);
 }
 
 double
 parallel_message(const struct parallel_mix *mix, const struct parallel_machine *machine,
                  double bytes)
 {
-    double stride = (double)mix->tp * mix->cp;
-    if (mix->order == PARALLEL_TP_CP_DP_PP)
-        stride *= mix->dp;
-    if (node_of(mix, machine) > stride)
+    if (node_of(mix, machine) > parallel_together(mix))
         return machine->inside_latency + bytes / (machine->inside * 0.78);
     return machine->latency + bytes / (machine->adapter * machine->stack->adapter);
+}
+
+/* Keys and values of the whole sequence, in a ring; or, if heads are dealt, each rank
+ * gets all tokens of a part of the heads, and after attention its own tokens of all
+ * heads. */
+struct parallel_traffic
+parallel_traffic_of(const struct parallel_model *model, const struct parallel_mix *mix)
+{
+    const struct input_transformer *t = &model->t;
+    double kv = t->kv_rank > 0 ? t->heads : t->kv_heads, width = 2.0 * t->head_width;
+    double head = ELEMENT * parallel_tokens(model, mix) * t->head_width / mix->tp;
+    struct parallel_traffic traffic = {.tensor = ELEMENT * parallel_tokens(model, mix) *
+                                                 t->width};
+    if (mix->deal_heads) {
+        traffic.keys = head * (t->heads + 2 * kv);
+        traffic.result = head * t->heads;
+    } else
+        traffic.keys = ELEMENT * mix->micro * model->sequence * width * kv /
+                       parallel_divided_kv(model, mix);
+    traffic.dispatched =
+        traffic.tensor * mix->etp / mix->tp * parallel_distinct(mix->ep, t->experts_used);
+    return traffic;
 }

@@ -292,6 +292,22 @@ read_net(struct sim_replay *r, const struct rec_reader *reader, const struct rec
     return ok && (!closed || open_net(r, err));
 }
 
+/* What ranks exchange that a graph leaves out would share links with what it has. */
+static bool
+check_folded(const struct sim_replay *r, const struct rec_reader *reader,
+             const struct graph *graph, struct rec_error *err)
+{
+    struct rec_str ranks;
+    if (!r->pool.sharing || !graph_key(graph, "stands_for", &ranks))
+        return true;
+    return rec_reader_fail(reader, err,
+                           "graph '%s' is folded: one rank stands for %.*s, whose "
+                           "exchanges would share links with its own. A graph of all "
+                           "ranks (unfolded) has them, or nothing shares the links "
+                           "(without contention)",
+                           graph->id, (int)ranks.len, ranks.ptr);
+}
+
 static bool
 take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
            const struct graph_said *said, struct rec_error *err)
@@ -314,7 +330,8 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     sim_layout_hold(layout);
     live->number = ++r->starts;
     if (((r->companies || r->sink.explain) && !sim_jobs_claim(r, index, err)) ||
-        !check_servers(r, reader, index, err))
+        !check_servers(r, reader, index, err) ||
+        !check_folded(r, reader, layout->where.graph, err))
         return false;
     if (!sim_layout_cost(layout, r->net, r->servers, &live->cost, &inner)) {
         *err = inner;
