@@ -1,8 +1,9 @@
 /*
  * Caches of trials. A trial is what placing a graph gave in a state of the cluster; the
  * state is which servers are taken; a placement depends on nothing else but the way of
- * placing. A few thousand trials are remembered whole, and millions as what decisions
- * need: an outline says which servers a job would take, and how long its steps would be.
+ * placing. A few thousand trials are remembered whole, and tens of thousands as what
+ * decisions need: an outline says which servers a job would take, and how long its steps
+ * would be.
  * The sizes of the caches are bounded: a new trial overwrites the one at its place.
  */
 #ifndef RAMPIPE_ALLOC_TRIAL_H

@@ -61,6 +61,7 @@ struct place_ramp_list {
     uint64_t *mask;   /* per block: bit s for each server s */
     uint32_t *server; /* per block: its `parts` servers */
     size_t mask_room, server_room;
+    struct place_ramp_list *next; /* of the lists that were begun */
 };
 
 /* What is kept while jobs are placed: the `own` of the placer. */
@@ -77,8 +78,7 @@ struct place_ramp {
     bool notebook;
 
     /* On clusters of up to 64 servers: by box and number of parts, see list_of(). */
-    struct place_ramp_list *lists;
-    size_t nlists;
+    struct place_ramp_list *lists, *begun;
 
     const struct place_ramp_index *index;           /* of the vacancy */
     struct place_ramp_fill fill[PLACE_RAMP_BOUNDS]; /* by place_ramp_hash() */

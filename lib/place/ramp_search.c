@@ -232,12 +232,12 @@ try_shapes(struct place_placer *p, bool square, bool flat, const struct graph_un
 void
 place_ramp_lists_free(struct place_ramp *ramp)
 {
-    for (size_t i = 0; i < ramp->nlists; i++) {
-        free(ramp->lists[i].mask);
-        free(ramp->lists[i].server);
+    for (struct place_ramp_list *l = ramp->begun; l; l = l->next) {
+        free(l->mask);
+        free(l->server);
     }
     free(ramp->lists);
-    ramp->lists = NULL;
+    ramp->lists = ramp->begun = NULL;
 }
 
 /* Adds the blocks of a shape, or if shape[2] is 0 the diagonals, at all positions. False:
@@ -287,11 +287,14 @@ list_of(struct place_placer *p, uint32_t parts)
         size_t nlists = (size_t)n[0] * n[0] * n[1] * n[1] * p->nservers;
         if (!(ramp->lists = calloc(nlists, sizeof *ramp->lists)))
             return NULL;
-        ramp->nlists = nlists;
     }
     l = &ramp->lists[(groups * n[1] * n[1] + racks) * p->nservers + parts - 1];
     if (l->known)
         return l;
+    if (!l->parts) {
+        l->next = ramp->begun;
+        ramp->begun = l;
+    }
     l->n = 0;
     l->parts = parts;
     while (net_ramp_next_shape(&w))

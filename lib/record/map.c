@@ -33,11 +33,12 @@ static inline struct place
 home_of(const struct rec_map *map, struct rec_str key)
 {
     unsigned bits = (unsigned)__builtin_ctzll(map->nslots) / 2, member;
-    uint64_t hash = rec_hash_family(key, &member), page;
+    uint64_t hash = rec_hash_family(key, &member);
     bits = bits < 8 ? bits : 8;
-    /* In a small map a family is larger than a page. Each piece of it gets a page. */
-    page = (hash + (member >> bits) * 0x9e3779b97f4a7c15u) >> 16;
-    return (struct place){((size_t)(page << bits) & (map->nslots - 1)) |
+    /* In a small map a family is larger than a page. Each piece of it gets a page, and
+     * begins elsewhere in it: 10a, 20a, 30a ... would meet in one column. */
+    hash += (member >> bits) * 0x9e3779b97f4a7c15u;
+    return (struct place){((size_t)(hash >> 16 << bits) & (map->nslots - 1)) |
                               ((hash + member) & (((size_t)1 << bits) - 1)),
                           bits};
 }
