@@ -113,7 +113,7 @@ alloc_admission_new(const struct alloc_admission_options *options,
             ? options->host->pricer
             : pricer_new(&a->options.placer, store,
                          options->layouts ? options->layouts : SIM_LAYOUTS_MAX_ALLOC,
-                         err);
+                         options->counted, err);
     for (uint32_t i = 0; a->pricer && !options->host && i < options->nmore; i++)
         if (!pricer_add_way(a->pricer, &options->more[i], err)) {
             alloc_admission_free(a);

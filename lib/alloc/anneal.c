@@ -94,8 +94,8 @@ alloc_annealing_new(const struct alloc_annealing_options *options,
     a->mark = calloc(servers, sizeof *a->mark);
     if (!a->taken || !a->mark)
         rec_fail_memory(err);
-    else if ((a->pricer =
-                  pricer_new(&a->options.placer, store, SIM_LAYOUTS_MAX_ALLOC, err)) &&
+    else if ((a->pricer = pricer_new(&a->options.placer, store, SIM_LAYOUTS_MAX_ALLOC,
+                                     false, err)) &&
              (a->rng = rng_new(options->seed, rng_stream("anneal"), err))) {
         for (uint32_t i = 0; i < options->ndown; i++)
             if (place_is_free(pricer_vacancy(a->pricer), options->down[i]))

@@ -67,7 +67,7 @@ struct pricer {
 
 struct pricer *
 pricer_new(const struct place_options *options, const struct graph_store *store,
-           size_t layouts, struct rec_error *err)
+           size_t layouts, bool futures, struct rec_error *err)
 {
     struct pricer *p = calloc(1, sizeof *p);
     if (!p) {
@@ -82,7 +82,7 @@ pricer_new(const struct place_options *options, const struct graph_store *store,
     if (!p->slots || !p->settled)
         rec_fail_memory(err);
     else if (pricer_add_way(p, options, err) &&
-             trials_init(&p->trials, net_servers(options->net), err))
+             trials_init(&p->trials, net_servers(options->net), futures, err))
         return p;
     pricer_free(p);
     return NULL;

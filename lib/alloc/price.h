@@ -12,9 +12,9 @@
 struct pricer;
 
 /* `options` and `store` are borrowed. Layouts that no job holds are kept up to `layouts`
- * bytes. NULL: *err. */
+ * bytes. `futures`: the same states of the cluster come again and again. NULL: *err. */
 struct pricer *pricer_new(const struct place_options *options,
-                          const struct graph_store *store, size_t layouts,
+                          const struct graph_store *store, size_t layouts, bool futures,
                           struct rec_error *err) REC_MUST_CHECK;
 /* Adds another way of placing: number 1, 2, ...; way 0 is that of pricer_new(). Servers
  * must not have been taken yet. */

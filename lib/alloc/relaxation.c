@@ -53,7 +53,7 @@ alloc_relaxation_new(const struct alloc_relaxation_options *options,
     r->store = store;
     r->servers = net_servers(options->placer.net);
     if (!(r->pricer =
-              pricer_new(&r->options.placer, store, SIM_LAYOUTS_MAX_ALLOC, err))) {
+              pricer_new(&r->options.placer, store, SIM_LAYOUTS_MAX_ALLOC, false, err))) {
         alloc_relaxation_free(r);
         return NULL;
     }

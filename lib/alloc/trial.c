@@ -15,7 +15,9 @@ enum {
     BUDGET_BYTES = 32 << 20,  /* of whole trials, roughly */
     OUTLINES_BYTES = 8 << 20, /* of outlines, at most */
     /* The same. A larger table finds few more, and each look into it misses the cache. */
-    OUTLINES = 1 << 16
+    OUTLINES = 1 << 16,
+    /* But futures that are played again and again come back to the same states. */
+    FUTURES = 32
 };
 
 /* Fixed marks keep a run the same on every machine. */
@@ -26,8 +28,9 @@ mark_of(uint64_t i)
 }
 
 bool
-trials_init(struct trials *trials, uint32_t nservers, struct rec_error *err)
+trials_init(struct trials *trials, uint32_t nservers, bool futures, struct rec_error *err)
 {
+    size_t more = futures ? FUTURES : 1;
     size_t each = sizeof(struct trial) + nservers / 4 + 100;
     trials->nwords = (nservers + 63) / 64;
     for (trials->ntrials = 1 << 12; trials->ntrials > 16; trials->ntrials /= 2)
@@ -40,8 +43,9 @@ trials_init(struct trials *trials, uint32_t nservers, struct rec_error *err)
     trials->state = calloc(trials->nwords, sizeof *trials->state);
     trials->outline_bytes =
         sizeof(struct outline) + 2 * trials->nwords * sizeof *trials->state;
-    for (trials->noutlines = OUTLINES; trials->noutlines > 16; trials->noutlines /= 2)
-        if (trials->noutlines * trials->outline_bytes <= OUTLINES_BYTES)
+    for (trials->noutlines = more * OUTLINES; trials->noutlines > 16;
+         trials->noutlines /= 2)
+        if (trials->noutlines * trials->outline_bytes <= more * OUTLINES_BYTES)
             break;
     trials->outlines = calloc(trials->noutlines, trials->outline_bytes);
     trials->mark = calloc(nservers, sizeof *trials->mark);

@@ -63,7 +63,8 @@ struct trials {
     uint64_t hash; /* of the state: the marks of the taken servers, XORed */
 };
 
-bool trials_init(struct trials *trials, uint32_t nservers,
+/* `futures`: the same states come again and again. */
+bool trials_init(struct trials *trials, uint32_t nservers, bool futures,
                  struct rec_error *err) REC_MUST_CHECK;
 void trials_free(struct trials *trials);
 /* Changes the state: a free server becomes taken, a taken one free. */

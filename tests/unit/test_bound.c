@@ -64,7 +64,7 @@ try_placements(struct setting *s, uint64_t setting)
 {
     uint32_t servers = net_servers(s->cluster);
     struct pricer *pricer =
-        pricer_new(&s->placer, &s->store, SIM_LAYOUTS_MAX_ALLOC, &err);
+        pricer_new(&s->placer, &s->store, SIM_LAYOUTS_MAX_ALLOC, false, &err);
     struct floor floor[GRAPHS];
     double least[GRAPHS];
     assert_non_null(pricer);

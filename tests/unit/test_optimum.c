@@ -109,7 +109,7 @@ optimum(struct setting *s, const struct stream *stream)
     struct search search = {.s = s, .stream = stream};
     struct option running[FEW];
     struct pricer *pricer =
-        pricer_new(&s->placer, &s->store, SIM_LAYOUTS_MAX_ALLOC, &err);
+        pricer_new(&s->placer, &s->store, SIM_LAYOUTS_MAX_ALLOC, false, &err);
     assert_non_null(pricer);
     search.in_service = (1u << net_servers(s->cluster)) - 1;
     for (uint32_t i = 0; i < stream->ndown; i++)
