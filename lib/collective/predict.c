@@ -45,7 +45,8 @@ is_better(const struct collective_series *series, const struct collective_series
 }
 
 /* Gathers the series of a system that answer a question but for ranks and nodes, of the
- * version that was asked for, or else of the newest. */
+ * version that was asked for, or else of the newest. Of two that hold for the same group
+ * one of the type that was asked for counts, then the later in the table. */
 static void
 gather(struct collective_groups *groups, const struct collective_table *table,
        const struct collective_what *what, const char *system, const char *version)
@@ -68,7 +69,9 @@ gather(struct collective_groups *groups, const struct collective_table *table,
         while (same < groups->n && (groups->series[same]->ranks != s->ranks ||
                                     groups->series[same]->nodes != s->nodes))
             same++;
-        if (same == groups->n && groups->n < COLLECTIVE_GROUPS_MAX)
+        if (same < groups->n && s->what.dtype[0] && !groups->series[same]->what.dtype[0])
+            groups->series[same] = s;
+        else if (same == groups->n && groups->n < COLLECTIVE_GROUPS_MAX)
             groups->series[groups->n++] = s;
     }
 }
