@@ -58,6 +58,7 @@ struct collective_fabric {
     enum collective_link link;
     double bandwidth, pcie, adapter;
     uint64_t adapters; /* of a node; 0: unknown */
+    uint64_t adds;     /* 1: its switches add floating-point numbers */
     double latency;    /* seconds */
     double reach;
 };

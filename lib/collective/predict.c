@@ -168,8 +168,9 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
     answer->seconds *= l;
     answer->how = COLLECTIVE_SHEET;
     snprintf(answer->law, sizeof answer->law,
-             "data sheet %s: %s times %.3g in latency, %.3g in bandwidth", to->name,
-             groups->series[0]->system, l, b);
+             "data sheet %s: %s%s times %.3g in latency, %.3g in bandwidth", to->name,
+             groups->series[0]->system,
+             nccl && groups->series[0]->what.dtype[0] ? " of integers" : "", l, b);
     return true;
 }
 
@@ -212,6 +213,8 @@ by_sheet(const struct collective_table *table, const struct collective_fabric *f
 {
     double last = -INFINITY;
     const char *tried = NULL; /* the last one */
+    struct collective_what what = ask->what;
+    bool nccl = collective_bus_factor(ask->what.kind, 2) > 0;
     for (;;) {
         const char *system = NULL;
         const struct collective_fabric *from = NULL;
@@ -235,7 +238,10 @@ by_sheet(const struct collective_table *table, const struct collective_fabric *f
         }
         if (!system || least > 50) /* another kind of link says nothing */
             return false;
-        gather(&groups, table, &ask->what, system, ask->version);
+        /* Switches that add do so with floating-point numbers. Where they do not, all
+         * reductions are as those of integers. */
+        what.dtype = nccl && from->adds > fabric->adds ? "int8" : ask->what.dtype;
+        gather(&groups, table, &what, system, ask->version);
         if (scale(&groups, &(struct sheets){fabric, from}, ask, answer))
             return true;
         last = least;

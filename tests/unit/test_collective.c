@@ -412,7 +412,8 @@ test_version(void **state)
 
 /* A series of the type that is asked for, or else the one without a type. The law of a ring
  * takes both: of integers, 2 ranks 30 us and 4 ranks, which were measured without a type,
- * 20 us, so that 3 are half-way. */
+ * 20 us, so that 3 are half-way. A system n whose switches do not add, as those of m do,
+ * takes the times of integers for all types; o, whose switches add, those of each type. */
 static void
 test_type(void **state)
 {
@@ -420,6 +421,9 @@ test_type(void **state)
     struct collective_ask question = ask("m", "all-reduce", 2, 1, 5);
     (void)state;
     read_table(&table,
+               "fabric\tm\tnvlink\t1e11\t1e-5\tadds=1\n"
+               "fabric\tn\tnvlink\t1e11\t1e-5\n"
+               "fabric\to\tnvlink\t1e11\t1e-5\tadds=1\n"
                "series\ta\tm\tall-reduce\t2\t1\tdtype=int8\npiece\ta\t1\t9\t3e-5\tinf\n"
                "series\tb\tm\tall-reduce\t2\t1\npiece\tb\t1\t9\t1e-5\tinf\n"
                "series\tc\tm\tall-reduce\t4\t1\npiece\tc\t1\t9\t2e-5\tinf\n");
@@ -430,6 +434,12 @@ test_type(void **state)
     assert_near(seconds(&table, question, COLLECTIVE_STATE), 3e-5, 1e-15);
     question.ranks = 3;
     assert_near(seconds(&table, question, COLLECTIVE_RANKS), 2.5e-5, 1e-15);
+    question.ranks = 2;
+    question.what.dtype = "half";
+    question.system = "n";
+    assert_near(seconds(&table, question, COLLECTIVE_SHEET), 3e-5, 1e-15);
+    question.system = "o";
+    assert_near(seconds(&table, question, COLLECTIVE_SHEET), 1e-5, 1e-15);
     collective_table_free(&table);
 }
 
