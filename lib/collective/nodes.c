@@ -12,8 +12,8 @@
 /* Processors that forward tokens do more for each further node: combine of 8 nodes of
  * H100 takes 1.3 times that of 2 with 4 processors, which then are the limit. */
 #define FORWARD 1.15
-/* Latency of tokens grows by this for each doubling of the nodes: one token in normal mode
- * takes 27 and 38 us to 2 and 8 nodes, and 49 and 66 us back. */
+/* Latency of tokens grows by this for each doubling of the nodes: one token in normal
+ * mode takes 27 and 38 us to 2 and 8 nodes, and 49 and 66 us back. */
 #define LATENCY_GROWTH 1.17
 /* Share of an adapter's bandwidth that tokens reach, measured with 2 to 8 nodes. */
 #define ADAPTER_REACH 0.96

@@ -249,8 +249,8 @@ test_nodes_between(void **state)
 
 /* All-reduce over two nodes of 4 adapters. Of 1 and 4 ranks in each, 2 in each take the
  * geometric mean: sqrt(1 ms * 4 ms). 8 in each share the adapters of 4, whose largest
- * size, 1 GB, takes 1.003 s: of the 4 ms of 1 MB the adapters take 1.003 ms, which grow by
- * (15/8) / (7/4) / 0.78. Without the number of adapters nothing says so. */
+ * size, 1 GB, takes 1.003 s: of the 4 ms of 1 MB the adapters take 1.003 ms, which grow
+ * by (15/8) / (7/4) / 0.78. Without the number of adapters nothing says so. */
 static void
 test_shapes(void **state)
 {
@@ -278,9 +278,9 @@ test_shapes(void **state)
  * 4 in each, an adapter for each: a ring of 8 moves 7/4 S, of which one adapter carries
  * a quarter: 10 us + 7/16 S / 1e9, and 4 us + S / 1e11 inside. At 1 MB: 447.5 + 14 us. 3
  * in each: 10 us + 5/3 S / 3 / 1e9, and inside by the law of a ring: latency is 3 us
- * (half-way from 1 step to 3), transfer that of both. 8 in each share the 4 adapters: 1 GB
- * takes 447.514 ms with 4, so 447.514 of the 461.5 us of 1 MB grow by (15/8) / (7/4) /
- * 0.78; inside a node 8 take 4 us more than 4, by the law of a ring.
+ * (half-way from 1 step to 3), transfer that of both. 8 in each share the 4 adapters:
+ * 1 GB takes 447.514 ms with 4, so 447.514 of the 461.5 us of 1 MB grow by (15/8) / (7/4)
+ * / 0.78; inside a node 8 take 4 us more than 4, by the law of a ring.
  *
  * A data sheet says nothing of several ranks in a node if the machine has another number
  * of adapters, or an unknown one. `same` has twice the bandwidth of an adapter, and half
@@ -337,8 +337,8 @@ test_own_adapters(void **state)
 
 /* A data sheet. `old` has twice the latency of `new` and a third of the bandwidth
  * that it reaches (1e11 of 3e11): 10 us + 1 MB / 1e11 become 20 us + 3 MB / 1e11 = 50
- * us. Its name may be that of the GPU. It changes its state at 2/3 of the size: with 3,999
- * bytes it still takes 20 us, with 6,000 it takes 80 us + 3 * 6,000 / 1e11.
+ * us. Its name may be that of the GPU. It changes its state at 2/3 of the size: with
+ * 3,999 bytes it still takes 20 us, with 6,000 it takes 80 us + 3 * 6,000 / 1e11.
  *
  * Over slots, 4 ranks take 3 steps, each as fast as between two: 1 MB in 4 pieces of
  * 0.25 MB, which two ranks exchange as a buffer of 0.5 MB in 50 us. `fast-slot` has
@@ -410,10 +410,11 @@ test_version(void **state)
     collective_table_free(&table);
 }
 
-/* A series of the type that is asked for, or else the one without a type. The law of a ring
- * takes both: of integers, 2 ranks 30 us and 4 ranks, which were measured without a type,
- * 20 us, so that 3 are half-way. A system n whose switches do not add, as those of m do,
- * takes the times of integers for all types; o, whose switches add, those of each type. */
+/* A series of the type that is asked for, or else the one without a type. The law of a
+ * ring takes both: of integers, 2 ranks 30 us and 4 ranks, which were measured without a
+ * type, 20 us, so that 3 are half-way. A system n whose switches do not add, as those of
+ * m do, takes the times of integers for all types; o, whose switches add, those of each
+ * type. */
 static void
 test_type(void **state)
 {
