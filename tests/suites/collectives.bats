@@ -42,7 +42,7 @@ two_states() {
 }
 
 @test "collectives: reductions of integers are series of their own, other types and exchanges share one" {
-    local head row # integers take 1.5 times as long
+    local head # integers take 1.5 times as long
     printf -v head 'id\tsystem\tkind\tdtype\tranks\tnodes\tbytes\tseconds\n'
     for kind in all-reduce all-gather; do
         printf 'h%s\ttoy\t%s\thalf\t4\t1\t1024\t1e-5\n' $kind $kind
