@@ -15,7 +15,7 @@
  *     another size      the state; between two states what both allow (curve.c)
  *     other ranks       a ring: latency grows by ranks, transfer by (n - 1) / n (law.c)
  *     other nodes       laws of adapters: an own one or a shared one (nodes.c)
- *     another system    latency and bandwidth scaled by data sheets (predict.c)
+ *     another system    the same states at sizes scaled by data sheets (predict.c)
  *
  * What none of these covers is refused.
  */
@@ -58,6 +58,7 @@ struct collective_fabric {
     enum collective_link link;
     double bandwidth, pcie, adapter;
     uint64_t adapters; /* of a node; 0: unknown */
+    uint64_t adds;     /* 1: its switches add floating-point numbers */
     double latency;    /* seconds */
     double reach;
 };

@@ -211,6 +211,9 @@ REC_ROW(FABRIC, ALONE, "fabric",
     REC_KEY("adapters", COUNT, "how many adapters a node has, which its GPUs share")
     REC_KEY("reach", FRACTION,
           "share of BANDWIDTH that collectives reach with large buffers; without it 0.8")
+    REC_KEY("adds", COUNT,
+          "1 if its switches add floating-point numbers, so that a reduction sends fewer "
+          "bytes; 0, the default, if not")
     REC_KEY("like", ID, "the measured system whose times are scaled to this one")
     REC_KEY("source", TEXT, "where the numbers come from"))
 

@@ -45,7 +45,8 @@ is_better(const struct collective_series *series, const struct collective_series
 }
 
 /* Gathers the series of a system that answer a question but for ranks and nodes, of the
- * version that was asked for, or else of the newest. */
+ * version that was asked for, or else of the newest. Of two that hold for the same group
+ * one of the type that was asked for counts, then the later in the table. */
 static void
 gather(struct collective_groups *groups, const struct collective_table *table,
        const struct collective_what *what, const char *system, const char *version)
@@ -68,7 +69,9 @@ gather(struct collective_groups *groups, const struct collective_table *table,
         while (same < groups->n && (groups->series[same]->ranks != s->ranks ||
                                     groups->series[same]->nodes != s->nodes))
             same++;
-        if (same == groups->n && groups->n < COLLECTIVE_GROUPS_MAX)
+        if (same < groups->n && s->what.dtype[0] && !groups->series[same]->what.dtype[0])
+            groups->series[same] = s;
+        else if (same == groups->n && groups->n < COLLECTIVE_GROUPS_MAX)
             groups->series[groups->n++] = s;
     }
 }
@@ -115,11 +118,14 @@ struct sheets {
 };
 
 /*
- * Scales the time of a measured system: the part that does not depend on the size by the
- * latencies of both, the rest by the bandwidths that both reach.
+ * Scales the time of a measured system. Libraries choose their states by estimates from
+ * latency and bandwidth. So two systems are in the same state where their sizes are in
+ * the ratio of latency x bandwidth, and their times then are in that of latency:
  *
- * Latency and reach are those of NCCL. Libraries for tokens have kernels of their own, so
- * of an exchange of tokens only the transfer is scaled, by the bandwidths of the links.
+ *     t(S) = l t'(S / (l b))      l, b: latency and bandwidth of this one over that one
+ *
+ * Of exchanges of tokens l is 1: their libraries have kernels of their own, so that the
+ * latency of NCCL says nothing of theirs, and b has no share that NCCL reaches.
  *
  * Whether more than two GPUs reach each other over PCIe depends on the machine and is not
  * on a data sheet. For them a ring of steps is taken, each of which is as fast as between
@@ -131,10 +137,9 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
 {
     const struct collective_fabric *to = sheets->to, *from = sheets->from;
     bool nccl = collective_bus_factor(ask->what.kind, 2) > 0;
-    double latency = nccl ? to->latency / from->latency : 1, slower, floor, transfer;
+    double l = nccl ? to->latency / from->latency : 1, b, size, n = (double)ask->ranks;
     bool steps = ask->nodes == 1 && ask->ranks > 2 && from->link == COLLECTIVE_PCIE &&
                  collective_fabric_slots(to, ask->ranks);
-    double n = (double)ask->ranks;
 
     if (ask->nodes > 1 && (to->adapter <= 0 || from->adapter <= 0))
         return false;
@@ -142,35 +147,30 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
     if (ask->nodes > 1 && ask->ranks > ask->nodes && nccl &&
         (to->adapters == 0 || to->adapters != from->adapters))
         return false;
-    slower = ask->nodes > 1 ? from->adapter / to->adapter
-                            : collective_fabric_bandwidth(from, ask->ranks) /
-                                  collective_fabric_bandwidth(to, ask->ranks) *
-                                  (nccl ? from->reach / to->reach : 1);
-    if (!on_system(groups, ask->ranks, ask->nodes, 0, answer))
-        return false;
-    floor = answer->seconds;
+    b = ask->nodes > 1 ? to->adapter / from->adapter
+                       : collective_fabric_bandwidth(to, ask->ranks) /
+                             collective_fabric_bandwidth(from, ask->ranks) *
+                             (nccl ? to->reach / from->reach : 1);
+    size = ask->size / (l * b);
     if (steps) {
-        double two;
+        double floor, two;
+        if (!on_system(groups, ask->ranks, 1, 0, answer))
+            return false;
+        floor = answer->seconds;
         if (!on_system(groups, 2, 1, 0, answer))
             return false;
         two = answer->seconds;
-        if (!on_system(groups, 2, 1, 2 * ask->size / n, answer))
+        if (!on_system(groups, 2, 1, 2 * size / n, answer))
             return false;
-        transfer = (n - 1) * (answer->seconds - two);
-    } else {
-        if (!on_system(groups, ask->ranks, ask->nodes, ask->size, answer))
-            return false;
-        transfer = answer->seconds - floor;
-    }
-    if (transfer < 0) {
-        floor += transfer;
-        transfer = 0;
-    }
-    answer->seconds = floor * latency + transfer * slower;
+        answer->seconds = floor + (n - 1) * fmax(0, answer->seconds - two);
+    } else if (!on_system(groups, ask->ranks, ask->nodes, size, answer))
+        return false;
+    answer->seconds *= l;
     answer->how = COLLECTIVE_SHEET;
     snprintf(answer->law, sizeof answer->law,
-             "data sheet %s: %s times %.3g in latency, %.3g in transfer", to->name,
-             groups->series[0]->system, latency, slower);
+             "data sheet %s: %s%s times %.3g in latency, %.3g in bandwidth", to->name,
+             groups->series[0]->system,
+             nccl && groups->series[0]->what.dtype[0] ? " of integers" : "", l, b);
     return true;
 }
 
@@ -213,6 +213,8 @@ by_sheet(const struct collective_table *table, const struct collective_fabric *f
 {
     double last = -INFINITY;
     const char *tried = NULL; /* the last one */
+    struct collective_what what = ask->what;
+    bool nccl = collective_bus_factor(ask->what.kind, 2) > 0;
     for (;;) {
         const char *system = NULL;
         const struct collective_fabric *from = NULL;
@@ -236,7 +238,10 @@ by_sheet(const struct collective_table *table, const struct collective_fabric *f
         }
         if (!system || least > 50) /* another kind of link says nothing */
             return false;
-        gather(&groups, table, &ask->what, system, ask->version);
+        /* Switches that add do so with floating-point numbers. Where they do not, all
+         * reductions are as those of integers. */
+        what.dtype = nccl && from->adds > fabric->adds ? "int8" : ask->what.dtype;
+        gather(&groups, table, &what, system, ask->version);
         if (scale(&groups, &(struct sheets){fabric, from}, ask, answer))
             return true;
         last = least;

@@ -132,11 +132,15 @@ take_fabric(struct collective_table *table, const struct rec_reader *reader,
         !rec_key_number(reader, rec, "pcie", &fabric.pcie, err) ||
         !rec_key_number(reader, rec, "adapter", &fabric.adapter, err) ||
         !rec_key_count(reader, rec, "adapters", &fabric.adapters, err) ||
+        !rec_key_count(reader, rec, "adds", &fabric.adds, err) ||
         !rec_key_number(reader, rec, "reach", &fabric.reach, err) ||
         !keep_key(&table->arena, rec, "like", &fabric.like, err))
         return false;
     if (fabric.bandwidth <= 0 || fabric.latency <= 0 || fabric.reach <= 0)
         return rec_reader_fail(reader, err, "BANDWIDTH, LATENCY and reach must be > 0");
+    if (fabric.adds > 1)
+        return rec_reader_fail(reader, err, "adds must be 0 or 1, got %llu",
+                               (unsigned long long)fabric.adds);
     if (fabric.link == COLLECTIVE_PAIRS && fabric.pcie <= 0)
         return rec_reader_fail(reader, err,
                                "a fabric of pairs needs pcie=, the bandwidth of a slot");

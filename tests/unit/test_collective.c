@@ -180,7 +180,10 @@ test_growth(void **state)
 }
 
 /* Tokens over nodes. With times of (1 - 1/k) 1 us a token over 2 and 4 nodes, 8 nodes
- * take 7/8 us a token: both laws agree. */
+ * take 7/8 us a token. Of 1 and 2 nodes, 10 us + 1 us a token and 20 us + 2 us a token,
+ * 4 take 1.17 * 20 us and 2 * (3/4) / (1/2) us a token, 8 take 1.17^2 * 20 us and 7/2 us
+ * a token. If the others are 2 and 4 nodes, latency grows by sqrt(1.17 * 2), and a token
+ * takes 2 * (7/8) / (3/4) us. */
 static void
 test_more_nodes(void **state)
 {
@@ -189,9 +192,19 @@ test_more_nodes(void **state)
     read_table(
         &table,
         "series\ta\tm\tx-dispatch\t16\t2\npiece\ta\t1\t512\t0\t2e6\n"
-        "series\tb\tm\tx-dispatch\t32\t4\npiece\tb\t1\t512\t0\t1333333.3333333333\n");
+        "series\tb\tm\tx-dispatch\t32\t4\npiece\tb\t1\t512\t0\t1333333.3333333333\n"
+        "series\tc\tm\tx-combine\t8\t1\npiece\tc\t1\t512\t1e-5\t1e6\n"
+        "series\td\tm\tx-combine\t16\t2\npiece\td\t1\t512\t2e-5\t5e5\n"
+        "series\te\tm\tx-back\t16\t2\npiece\te\t1\t512\t1e-5\t1e6\n"
+        "series\tf\tm\tx-back\t32\t4\npiece\tf\t1\t512\t2e-5\t5e5\n");
     assert_near(seconds(&table, ask("m", "x-dispatch", 64, 8, 100), COLLECTIVE_NODES),
                 87.5e-6, 1e-13);
+    assert_near(seconds(&table, ask("m", "x-combine", 32, 4, 100), COLLECTIVE_NODES),
+                23.4e-6 + 300e-6, 1e-13);
+    assert_near(seconds(&table, ask("m", "x-combine", 64, 8, 100), COLLECTIVE_NODES),
+                1.17 * 1.17 * 20e-6 + 350e-6, 1e-13);
+    assert_near(seconds(&table, ask("m", "x-back", 64, 8, 100), COLLECTIVE_NODES),
+                sqrt(2.34) * 20e-6 + 200e-6 * 7 / 6, 1e-13);
     collective_table_free(&table);
 }
 
@@ -235,8 +248,9 @@ test_nodes_between(void **state)
 }
 
 /* All-reduce over two nodes of 4 adapters. Of 1 and 4 ranks in each, 2 in each take the
- * geometric mean: sqrt(1 ms * 4 ms). 8 in each share the adapters of 4: 4 ms * (15/8) /
- * (7/4) / 0.78. Without the number of adapters nothing says so. */
+ * geometric mean: sqrt(1 ms * 4 ms). 8 in each share the adapters of 4, whose largest
+ * size, 1 GB, takes 1.003 s: of the 4 ms of 1 MB the adapters take 1.003 ms, which grow
+ * by (15/8) / (7/4) / 0.78. Without the number of adapters nothing says so. */
 static void
 test_shapes(void **state)
 {
@@ -247,12 +261,12 @@ test_shapes(void **state)
     (void)state;
     read_table(&table, "fabric\tm\tnvlink\t1e11\t1e-5\tadapters=4\n"
                        "series\ta\tm\tall-reduce\t2\t2\npiece\ta\t1\t1e9\t1e-3\tinf\n"
-                       "series\tb\tm\tall-reduce\t8\t2\npiece\tb\t1\t1e9\t4e-3\tinf\n"
+                       "series\tb\tm\tall-reduce\t8\t2\npiece\tb\t1\t1e9\t3e-3\t1e9\n"
                        "series\tc\tu\tall-reduce\t8\t2\npiece\tc\t1\t1e9\t4e-3\tinf\n");
     assert_near(seconds(&table, ask("m", "all-reduce", 4, 2, 1e6), COLLECTIVE_NODES),
                 2e-3, 1e-12);
     assert_near(seconds(&table, ask("m", "all-reduce", 16, 2, 1e6), COLLECTIVE_NODES),
-                4e-3 * (15.0 / 8) / (7.0 / 4) / 0.78, 1e-12);
+                2.997e-3 + 1.003e-3 * (15.0 / 8) / (7.0 / 4) / 0.78, 1e-12);
     assert_false(collective_seconds(&table, &unknown, &answer, &err));
     assert_int_equal(err.code, REC_NO);
     collective_table_free(&table);
@@ -264,8 +278,9 @@ test_shapes(void **state)
  * 4 in each, an adapter for each: a ring of 8 moves 7/4 S, of which one adapter carries
  * a quarter: 10 us + 7/16 S / 1e9, and 4 us + S / 1e11 inside. At 1 MB: 447.5 + 14 us. 3
  * in each: 10 us + 5/3 S / 3 / 1e9, and inside by the law of a ring: latency is 3 us
- * (half-way from 1 step to 3), transfer that of both. 8 in each share the 4 adapters: the
- * time of 4, times (15/8) / (7/4) / 0.78.
+ * (half-way from 1 step to 3), transfer that of both. 8 in each share the 4 adapters:
+ * 1 GB takes 447.514 ms with 4, so 447.514 of the 461.5 us of 1 MB grow by (15/8) / (7/4)
+ * / 0.78; inside a node 8 take 4 us more than 4, by the law of a ring.
  *
  * A data sheet says nothing of several ranks in a node if the machine has another number
  * of adapters, or an unknown one. `same` has twice the bandwidth of an adapter, and half
@@ -290,7 +305,7 @@ test_own_adapters(void **state)
     assert_near(seconds(&table, ask("m", "all-reduce", 6, 2, 1e6), COLLECTIVE_NODES),
                 10e-6 + 5e-3 / 9 + 3e-6 + 1e-5, 1e-12);
     assert_near(seconds(&table, ask("m", "all-reduce", 16, 2, 1e6), COLLECTIVE_NODES),
-                461.5e-6 * (15.0 / 8) / (7.0 / 4) / 0.78, 1e-12);
+                13.986e-6 + 4e-6 + 447.514e-6 * (15.0 / 8) / (7.0 / 4) / 0.78, 1e-12);
     assert_near(seconds(&table, ask("same", "all-reduce", 8, 2, 1e6), COLLECTIVE_SHEET),
                 461.5e-6 / 2, 1e-12);
     assert_false(collective_seconds(&table, &other, &answer, &err));
@@ -315,11 +330,15 @@ test_own_adapters(void **state)
     "series\te\tpair-8\tall-gather\t4\t1\n"                   \
     "piece\te\t1000\t1e9\t1e-5\t1e10\n"                       \
     "series\tf\tnew-8\tx-dispatch\t8\t1\n"                    \
-    "piece\tf\t1\t1e9\t1e-5\t1e6\n"
+    "piece\tf\t1\t1e9\t1e-5\t1e6\n"                           \
+    "series\tg\tnew-8\tall-reduce\t2\t1\n"                    \
+    "piece\tg\t1\t6000\t1e-5\tinf\n"                          \
+    "piece\tg\t6001\t1e9\t4e-5\t1e11\n"
 
 /* A data sheet. `old` has twice the latency of `new` and a third of the bandwidth
  * that it reaches (1e11 of 3e11): 10 us + 1 MB / 1e11 become 20 us + 3 MB / 1e11 = 50
- * us. Its name may be that of the GPU.
+ * us. Its name may be that of the GPU. It changes its state at 2/3 of the size: with
+ * 3,999 bytes it still takes 20 us, with 6,000 it takes 80 us + 3 * 6,000 / 1e11.
  *
  * Over slots, 4 ranks take 3 steps, each as fast as between two: 1 MB in 4 pieces of
  * 0.25 MB, which two ranks exchange as a buffer of 0.5 MB in 50 us. `fast-slot` has
@@ -341,6 +360,10 @@ test_sheet(void **state)
     assert_near(
         seconds(&table, ask("OLD_sxm", "all-gather", 2, 1, 1e6), COLLECTIVE_SHEET), 50e-6,
         1e-14);
+    assert_near(seconds(&table, ask("old", "all-reduce", 2, 1, 3999), COLLECTIVE_SHEET),
+                20e-6, 1e-14);
+    assert_near(seconds(&table, ask("old", "all-reduce", 2, 1, 6000), COLLECTIVE_SHEET),
+                80e-6 + 3 * 6000 / 1e11, 1e-14);
     named.gpu = "old-80";
     assert_near(seconds(&table, named, COLLECTIVE_SHEET), 50e-6, 1e-14);
     assert_near(seconds(&table, ask("old", "x-dispatch", 8, 1, 20), COLLECTIVE_SHEET),
@@ -387,6 +410,40 @@ test_version(void **state)
     collective_table_free(&table);
 }
 
+/* A series of the type that is asked for, or else the one without a type. The law of a
+ * ring takes both: of integers, 2 ranks 30 us and 4 ranks, which were measured without a
+ * type, 20 us, so that 3 are half-way. A system n whose switches do not add, as those of
+ * m do, takes the times of integers for all types; o, whose switches add, those of each
+ * type. */
+static void
+test_type(void **state)
+{
+    struct collective_table table;
+    struct collective_ask question = ask("m", "all-reduce", 2, 1, 5);
+    (void)state;
+    read_table(&table,
+               "fabric\tm\tnvlink\t1e11\t1e-5\tadds=1\n"
+               "fabric\tn\tnvlink\t1e11\t1e-5\n"
+               "fabric\to\tnvlink\t1e11\t1e-5\tadds=1\n"
+               "series\ta\tm\tall-reduce\t2\t1\tdtype=int8\npiece\ta\t1\t9\t3e-5\tinf\n"
+               "series\tb\tm\tall-reduce\t2\t1\npiece\tb\t1\t9\t1e-5\tinf\n"
+               "series\tc\tm\tall-reduce\t4\t1\npiece\tc\t1\t9\t2e-5\tinf\n");
+    assert_near(seconds(&table, question, COLLECTIVE_STATE), 1e-5, 1e-15);
+    question.what.dtype = "half";
+    assert_near(seconds(&table, question, COLLECTIVE_STATE), 1e-5, 1e-15);
+    question.what.dtype = "int8";
+    assert_near(seconds(&table, question, COLLECTIVE_STATE), 3e-5, 1e-15);
+    question.ranks = 3;
+    assert_near(seconds(&table, question, COLLECTIVE_RANKS), 2.5e-5, 1e-15);
+    question.ranks = 2;
+    question.what.dtype = "half";
+    question.system = "n";
+    assert_near(seconds(&table, question, COLLECTIVE_SHEET), 3e-5, 1e-15);
+    question.system = "o";
+    assert_near(seconds(&table, question, COLLECTIVE_SHEET), 1e-5, 1e-15);
+    collective_table_free(&table);
+}
+
 static void
 test_bus(void **state)
 {
@@ -429,7 +486,8 @@ main(void)
         cmocka_unit_test(test_more_nodes),   cmocka_unit_test(test_nodes_between),
         cmocka_unit_test(test_shapes),       cmocka_unit_test(test_own_adapters),
         cmocka_unit_test(test_sheet),        cmocka_unit_test(test_version),
-        cmocka_unit_test(test_bus),          cmocka_unit_test(test_shipped),
+        cmocka_unit_test(test_type),         cmocka_unit_test(test_bus),
+        cmocka_unit_test(test_shipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
