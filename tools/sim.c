@@ -8,6 +8,7 @@
 #include "rampipe/event.h"
 #include "rampipe/sim.h"
 #include "sim_done.h"
+#include "sim_parts.h"
 #include "sim_step.h"
 #include "sim_why.h"
 
@@ -18,7 +19,9 @@ struct sim {
     struct cli *cli;
     struct done_memo *memo;
     struct why why;
-    bool timeline;
+    struct parts parts;
+    bool timeline, explain;
+    bool shares;
     bool shown;       /* the first step of the job that ends now */
     uint64_t unshown; /* jobs whose first step was not over */
 };
@@ -29,8 +32,11 @@ static bool
 write_step(void *context, const struct sim_done *done, const struct net *net,
            const uint32_t *servers, struct rec_error *err)
 {
-    const struct sim *sim = context;
-    return timeline_observe(sim->cli->writer, done, net, servers, err);
+    struct sim *sim = context;
+    return (!sim->timeline ||
+            timeline_observe(sim->cli->writer, done, net, servers, err)) &&
+           (!sim->explain || !parts_has(done) ||
+            parts_observe(&sim->parts, sim->cli->writer, done, net, servers, err));
 }
 
 static bool
@@ -40,6 +46,10 @@ write_moment(void *context, const struct sim_done *done, const struct net *net,
 {
     struct sim *sim = context;
     (void)err;
+    if (sim->explain && parts_has(done))
+        parts_happened(&sim->parts, done, moment);
+    if (!sim->timeline)
+        return true;
     sim->shown = true;
     timeline_write_moment(sim->cli->writer, done, net, servers, moment);
     return true;
@@ -50,7 +60,8 @@ write_done(void *context, const struct sim_done *done, struct rec_error *err)
 {
     struct sim *sim = context;
     sim->shown = false;
-    return done_write(sim->memo, done, sim->cli->writer, err);
+    return (sim->parts.n == 0 || parts_write(&sim->parts, sim->cli->writer, done, err)) &&
+           done_write(sim->memo, done, sim->cli->writer, err);
 }
 
 static bool
@@ -62,7 +73,8 @@ write_unfinished(void *context, const struct sim_done *done, double time,
 
     (void)err;
     sim->why.unfinished += done->layout != NULL;
-    sim->unshown += sim->timeline && done->layout && !sim->shown;
+    sim->unshown += sim->timeline && sim->shares && done->layout && !sim->shown;
+    sim->parts.n = 0;
     sim->shown = false;
     graph_begin_block(w, &done->job, time, "unfinished", done->graph);
     if (done->layout) {
@@ -116,14 +128,17 @@ static bool
 run(struct cli *cli, const struct sim_args *args)
 {
     bool steps = args->timeline_given, shares = args->contention_given;
-    struct sim sim = {.cli = cli, .timeline = steps && shares};
-    struct sim_replay_sink sink = {.done = write_done,
-                                   .unfinished = write_unfinished,
-                                   .started = steps && !shares ? write_step : NULL,
-                                   .happened = steps && shares ? write_moment : NULL,
-                                   .load = args->links_given ? write_load : NULL,
-                                   .explain = args->explain_given ? write_reason : NULL,
-                                   .context = &sim};
+    bool explain = args->explain_given;
+    struct sim sim = {
+        .cli = cli, .timeline = steps, .shares = shares, .explain = explain};
+    struct sim_replay_sink sink = {
+        .done = write_done,
+        .unfinished = write_unfinished,
+        .started = (steps || explain) && !shares ? write_step : NULL,
+        .happened = (steps || explain) && shares ? write_moment : NULL,
+        .load = args->links_given ? write_load : NULL,
+        .explain = args->explain_given ? write_reason : NULL,
+        .context = &sim};
     struct sim_replay *replay = NULL;
     struct sim_flows *flows = NULL;
     struct collective_table table = {.nseries = 0};
@@ -175,5 +190,6 @@ run(struct cli *cli, const struct sim_args *args)
     collective_table_free(&table);
     done_memo_free(sim.memo);
     why_free(&sim.why);
+    parts_free(&sim.parts);
     return ok;
 }

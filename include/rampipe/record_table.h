@@ -1176,6 +1176,18 @@ REC_ROW(HELD, ALONE, "held",
     REC_FIELD("BYTES", AMOUNT, "that ops of the job hold"),
     )
 
+REC_ROW(PART, ALONE, "part",
+    "Where the first step of a job goes on one of its servers, if its ops are on lanes "
+    "(sim --explain). The parts of a server add up to the step.",
+    "part\t7\t0\tforward\t0.31",
+    REC_FIELD("JOB", ID, "the job")
+    REC_FIELD("SLOT", COUNT, "the server, by its place in the job's list of servers")
+    REC_FIELD("WHAT", TEXT,
+          "forward, backward, task: ops on its main lane; or the lane of an exchange "
+          "that it has on its way meanwhile, or messages; or wait")
+    REC_FIELD("SECONDS", AMOUNT, "of the step"),
+    )
+
 REC_ROW(EXPLAIN, ALONE, "explain",
     "Why an exchange of the first step of a job takes as long as it does (sim "
     "--explain).",

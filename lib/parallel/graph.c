@@ -102,8 +102,7 @@ write_step(struct parallel_graph *graph, const struct parallel_question *q,
          check_size(graph, q, &program, err);
     if (ok) {
         net_write(graph->net, writer);
-        ok = parallel_program_write(&program, q, graph->unfold, graph->colls != 0, id,
-                                    writer, err) &&
+        ok = parallel_program_write(&program, q, graph->unfold, id, writer, err) &&
              write_alloc(graph, q, id, writer, err);
     }
     parallel_program_free(&program);

@@ -156,11 +156,10 @@ bool parallel_program_make(struct parallel_program *program,
                            const struct parallel_times *times,
                            struct rec_error *err) REC_MUST_CHECK;
 void parallel_program_free(struct parallel_program *program);
-/* Writes the graph and its layout (program_write.c); `exchanges`: some are the
- * network's. */
+/* Writes the graph and its layout (program_write.c). */
 bool parallel_program_write(const struct parallel_program *program,
                             const struct parallel_question *q, bool unfold,
-                            bool exchanges, const char *id, struct rec_writer *writer,
+                            const char *id, struct rec_writer *writer,
                             struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- ranks (ranks.c) ----------------------------------------------------------- */

@@ -146,10 +146,23 @@ write_head(const struct writing *w)
     rec_end(w->writer);
 }
 
+/* True if the network times some of it. */
+static bool
+exchanges(const struct parallel_program *program)
+{
+    for (size_t i = 0; i < program->nedges; i++)
+        if (program->edge[i].bytes > 0)
+            return true;
+    for (size_t i = 0; i < program->nnodes; i++)
+        if (program->node[i].lane >= PARALLEL_LANE_TENSOR)
+            return true;
+    return false;
+}
+
 bool
 parallel_program_write(const struct parallel_program *program,
-                       const struct parallel_question *q, bool unfold, bool exchanges,
-                       const char *id, struct rec_writer *writer, struct rec_error *err)
+                       const struct parallel_question *q, bool unfold, const char *id,
+                       struct rec_writer *writer, struct rec_error *err)
 {
     uint32_t all = q->mix.tp * q->mix.cp * q->mix.dp;
     struct writing w = {.program = program,
@@ -158,7 +171,7 @@ parallel_program_write(const struct parallel_program *program,
                         .id = id,
                         .unfold = unfold,
                         .columns = unfold ? all : 1,
-                        .folded = unfold || !exchanges ? 1 : all};
+                        .folded = unfold || !exchanges(program) ? 1 : all};
     if (!(w.member = calloc(all, sizeof *w.member)))
         return rec_fail_memory(err);
     write_head(&w);
