@@ -7,7 +7,7 @@
 #include <sqlite3.h>
 
 enum {
-    DATABASE_COLUMNS = 100, /* columns of a table, at most */
+    DATABASE_COLUMNS = 128, /* columns of a table, at most */
     DATABASE_NAME = 40      /* bytes of a column's name, with its NUL */
 };
 
