@@ -242,7 +242,7 @@ check_sizes(const struct chakra_traces *t, const struct call *call, size_t n,
     return true;
 }
 
-/* The rank of member i: of the group that a file describes, or of its first collective. */
+/* The rank of member i: of a group that a file describes, or of its first collective. */
 static uint32_t
 rank_of(const struct chakra_traces *t, const struct chakra_group *group,
         const struct call *first, size_t i)

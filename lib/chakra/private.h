@@ -21,7 +21,7 @@ enum chakra_type {
     CHAKRA_NTYPES
 };
 
-/* The names of the kinds of collective operations, by their comm_type; the last is NULL. */
+/* The names of the kinds of collective operations, by comm_type; the last is NULL. */
 extern const char *const chakra_collectives[];
 #define CHAKRA_REDUCE_SCATTER_BLOCK 8
 #define CHAKRA_BARRIER 9
