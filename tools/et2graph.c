@@ -212,12 +212,6 @@ warn_of(struct cli *cli, const struct chakra_counts *counts)
     }
     if (*text)
         cli_warn(cli, "left out: %s", text);
-    if (counts->alone > 0)
-        cli_warn(
-            cli,
-            "collectives without a duration and with one member in these files: %llu; "
-            "they take no time: are files of other ranks missing?",
-            (unsigned long long)counts->alone);
 }
 
 /* Do bytes go from one server to another? */
@@ -227,6 +221,9 @@ communicates(const struct graph *graph, const struct graph_layout *layout)
     for (size_t i = 0; i < graph->ndeps; i++)
         if (graph->dep[i].bytes > 0 &&
             layout->slot[graph->dep[i].src] != layout->slot[graph->dep[i].dst])
+            return true;
+    for (size_t i = 0; i < graph->ncolls; i++)
+        if (graph->coll[i].bytes > 0)
             return true;
     return false;
 }

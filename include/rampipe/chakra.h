@@ -33,7 +33,6 @@ struct chakra_counts {
     uint64_t dangling; /* dependencies on a node that is not in the file */
     uint64_t sends;    /* sends without a receive */
     uint64_t receives; /* receives without a send */
-    uint64_t alone;    /* collectives without a duration of which one member is here */
 };
 
 /* ---- reading ------------------------------------------------------------- */
@@ -55,10 +54,10 @@ bool chakra_read(struct chakra_traces *traces, const char *path, uint32_t rank,
  * frees, before the graph. May be called once. `name` is the name of the graph and its
  * model if the files have none; those of chakra_write() have one. Op R.N is node N of
  * rank R. The members of a collective start together: a join op waits for all deps of all
- * members. If no member has a duration, each member sends the next one in the group as
- * many bytes as in a ring algorithm; comm_size is the size of what one member puts in.
- * REC_DATA: the members of such a collective put in different sizes (in an all-to-all or
- * scatter they may).
+ * members. If no member has a duration, the collective is a coll: an op start takes part
+ * for each member, and the members wait for its end. comm_size is the size of what one
+ * member puts in. REC_DATA: what such a collective does is not known: its members put in
+ * different sizes, files of some are missing, or there is no such coll (gather, scatter).
  */
 bool chakra_build(struct chakra_traces *traces, const char *name,
                   enum chakra_server server, struct graph *graph,

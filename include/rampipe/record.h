@@ -92,13 +92,19 @@ bool rec_fail_memory(struct rec_error *err);
  * bytes. False: the name does not fit; the list now ends in "...", and stays so. */
 bool rec_list_name(char *list, size_t room, const char *name);
 
+/** What rec_grow() does if there is too little room. */
+bool rec_grow_array(void *array, size_t *capacity, size_t need, size_t size,
+                    struct rec_error *err) REC_MUST_CHECK;
 /**
  * Makes room for `need` elements of `size` bytes in *array, whose capacity is *capacity
  * elements; grows by doubling. *array is owned by the caller (free()). New elements are
  * not initialised. False: out of memory, *err filled, *array unchanged.
  */
-bool rec_grow(void *array, size_t *capacity, size_t need, size_t size,
-              struct rec_error *err) REC_MUST_CHECK;
+REC_MUST_CHECK static inline bool
+rec_grow(void *array, size_t *capacity, size_t need, size_t size, struct rec_error *err)
+{
+    return need <= *capacity || rec_grow_array(array, capacity, need, size, err);
+}
 
 /** A stream that writes to memory, as open_memstream() makes one. Unlike glibc's, which
  * drops bytes without an error when memory runs out, it reports that. Open and close it

@@ -208,7 +208,7 @@ choose_slots(struct building *b, uint32_t *ops, size_t nops)
     b->nslots = b->server == CHAKRA_RANK ? (uint32_t)b->t->nfiles : n + 1;
 }
 
-/* Adds an op that comes from no node: a join or a ring. It takes no time. */
+/* Adds an op that comes from no node: a join or a start. It takes no time. */
 static bool
 add_helper(struct building *b, const char *id, const char *word, uint32_t slot)
 {
@@ -229,57 +229,13 @@ add_helper(struct building *b, const char *id, const char *word, uint32_t slot)
     return graph_add_op(b->graph, &op, NULL, b->err);
 }
 
-/* Decides whether rings replace a collective: they do if no member has a duration and
- * there are bytes to send. Its members must then put in equal sizes, unless its kind
- * allows others. */
 static bool
-settle_gate(struct building *b, struct chakra_gate *gate)
+add_dep(struct building *b, const char *src, const char *dst)
 {
-    const struct chakra_traces *t = b->t;
-    const uint32_t *member = t->member + gate->first;
-    const struct chakra_node *first = &t->node[*member];
-    const struct chakra_collective *kind = &chakra_collectives[first->collective];
-    gate->ring = kind->ring != CHAKRA_RING_NONE;
-    for (uint32_t i = 0; i < gate->members; i++) {
-        gate->ring = gate->ring && t->node[member[i]].op.compute == 0;
-        gate->most = fmax(gate->most, t->node[member[i]].bytes);
-    }
-    gate->ring = gate->ring && gate->most > 0;
-    for (uint32_t i = 0; gate->ring && !kind->uneven && i < gate->members; i++)
-        if (t->node[member[i]].bytes != first->bytes)
-            return chakra_fail(t, &t->node[member[i]], b->err,
-                               "comm_size of this %s is %.17g, but %.17g in node %llu of "
-                               "rank %u: without a duration they must be the same",
-                               kind->name, t->node[member[i]].bytes, first->bytes,
-                               (unsigned long long)first->id, first->rank);
-    return true;
+    return graph_add_dep(b->graph, rec_str(src), rec_str(dst), 0, false, "", 0, b->err);
 }
 
-/* The bytes that a member of a ring sends to the next one (enum chakra_ring). */
-static double
-ring_bytes(const struct chakra_gate *gate, const struct chakra_node *member)
-{
-    double n = gate->members;
-    /* In an all-to-all each member has its own size. In a scatter only the root's size
-     * counts, and it is the largest. */
-    double bytes = member->collective == CHAKRA_ALL_TO_ALL ? member->bytes : gate->most;
-    switch (chakra_collectives[member->collective].ring) {
-    case CHAKRA_RING_WHOLE: return bytes;
-    case CHAKRA_RING_SHARES: return bytes * (n - 1) / n;
-    case CHAKRA_RING_TWICE: return 2 * (bytes * (n - 1) / n);
-    case CHAKRA_RING_OTHERS: return bytes * (n - 1);
-    default: return 0;
-    }
-}
-
-static bool
-add_dep(struct building *b, const char *src, const char *dst, double bytes)
-{
-    return graph_add_dep(b->graph, rec_str(src), rec_str(dst), bytes, false, "", 0,
-                         b->err);
-}
-
-enum { HELPER_MAX = 48 }; /* bytes for the name of a join or ring */
+enum { HELPER_MAX = 48 }; /* bytes for the name of a join, start or coll */
 
 static void
 name_join(char name[HELPER_MAX], uint32_t gate)
@@ -288,49 +244,72 @@ name_join(char name[HELPER_MAX], uint32_t gate)
 }
 
 static void
-name_ring(char name[HELPER_MAX], uint32_t gate, uint32_t i)
+name_start(char name[HELPER_MAX], uint32_t gate, uint32_t i)
 {
-    snprintf(name, HELPER_MAX, "ring.%u.%u", gate, i);
+    snprintf(name, HELPER_MAX, "start.%u.%u", gate, i);
 }
 
-/* Adds the join of a collective and, if rings replace it, one ring op for each member. */
+/* Adds the join of a collective or, if it is a coll, an op for each member that takes
+ * part in it. */
 static bool
 add_helpers(struct building *b, uint32_t g)
 {
-    struct chakra_gate *gate = &b->t->gate[g];
+    const struct chakra_gate *gate = &b->t->gate[g];
     const uint32_t *member = b->t->member + gate->first;
     char name[HELPER_MAX];
     name_join(name, g);
-    if (!settle_gate(b, gate) || !add_helper(b, name, CHAKRA_WORD_JOIN, b->slot[*member]))
-        return false;
-    for (uint32_t i = 0; gate->ring && i < gate->members; i++) {
-        name_ring(name, g, i);
-        if (!add_helper(b, name, CHAKRA_WORD_RING, b->slot[member[i]]))
+    if (!gate->coll)
+        return add_helper(b, name, CHAKRA_WORD_JOIN, b->slot[*member]);
+    for (uint32_t i = 0; i < gate->members; i++) {
+        name_start(name, g, i);
+        if (!add_helper(b, name, CHAKRA_WORD_START, b->slot[member[i]]))
             return false;
     }
     return true;
 }
 
-/* Adds the deps of a collective: from the join to the members; or from the join to the
- * ring of each member, and from there to the next member, with the bytes that are
- * sent. */
+/* Adds a coll in which the starts take part, and for whose end the members wait. */
+static bool
+add_coll(struct building *b, uint32_t g)
+{
+    const struct chakra_gate *gate = &b->t->gate[g];
+    const uint32_t *member = b->t->member + gate->first;
+    const struct chakra_node *node = b->t->node;
+    double bytes = chakra_coll_bytes(gate->kind, node[*member].bytes, gate->members);
+    struct graph_coll coll = {.kind = gate->kind, .bytes = bytes};
+    char id[HELPER_MAX], name[HELPER_MAX];
+    struct rec_text text;
+    char *ops;
+    bool ok;
+    snprintf(id, sizeof id, "coll.%u", g);
+    if (!rec_text_open(&text, b->err))
+        return false;
+    for (uint32_t i = 0; i < gate->members; i++) {
+        name_start(name, g, i);
+        fprintf(text.out, "%s%s", i ? "," : "", name);
+    }
+    ops = rec_text_close(&text, b->err);
+    ok = ops && graph_add_coll(b->graph, &coll, rec_str(id), rec_str(ops),
+                               (struct rec_str){NULL, 0}, rec_str(""), b->err);
+    free(ops);
+    for (uint32_t i = 0; ok && i < gate->members; i++)
+        ok = add_dep(b, id, node[member[i]].op.id);
+    return ok;
+}
+
+/* Adds the deps from a join to the members, or a coll. */
 static bool
 add_gate_deps(struct building *b, uint32_t g)
 {
     const struct chakra_gate *gate = &b->t->gate[g];
     const uint32_t *member = b->t->member + gate->first;
-    const struct chakra_node *node = b->t->node;
-    uint32_t n = gate->members;
-    char join[HELPER_MAX], name[HELPER_MAX];
+    char join[HELPER_MAX];
+    if (gate->coll)
+        return add_coll(b, g);
     name_join(join, g);
-    for (uint32_t i = 0; i < n; i++) {
-        name_ring(name, g, i);
-        if (!gate->ring ? !add_dep(b, join, node[member[i]].op.id, 0)
-                        : !add_dep(b, join, name, 0) ||
-                              !add_dep(b, name, node[member[(i + 1) % n]].op.id,
-                                       ring_bytes(gate, &node[member[i]])))
+    for (uint32_t i = 0; i < gate->members; i++)
+        if (!add_dep(b, join, b->t->node[member[i]].op.id))
             return false;
-    }
     return true;
 }
 
@@ -438,8 +417,8 @@ add_link(struct building *b, const struct chakra_link *link)
                          link->keys + (is_sync ? sizeof sync - 1 : 0), 0, b->err);
 }
 
-/* Adds the deps of the graph. A link into a member of a collective becomes a dep into its
- * join, once for each source. */
+/* Adds the deps of the graph. A link into a member of a collective becomes a dep into the
+ * join, once for each source, or into what takes part in the coll for the member. */
 static bool
 add_links(struct building *b)
 {
@@ -455,12 +434,18 @@ add_links(struct building *b)
         qsort(t->link, t->nlinks, sizeof *t->link, by_turn);
     for (size_t i = 0; ok && i < t->nlinks; i++) {
         const struct chakra_link *link = &t->link[i], *before = i ? link - 1 : NULL;
-        char join[HELPER_MAX];
-        name_join(join, link->gate);
-        if (link->gate == REC_NONE)
+        char name[HELPER_MAX];
+        if (link->gate == REC_NONE) {
             ok = add_link(b, link);
+            continue;
+        }
+        if (t->gate[link->gate].coll)
+            name_start(name, link->gate, t->node[link->dst].seat);
         else if (!before || before->gate != link->gate || before->src != link->src)
-            ok = add_dep(b, t->node[link->src].op.id, join, 0);
+            name_join(name, link->gate);
+        else
+            continue;
+        ok = add_dep(b, t->node[link->src].op.id, name);
     }
     for (uint32_t g = 0; ok && g < t->ngates; g++)
         ok = add_gate_deps(b, g);

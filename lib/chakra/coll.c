@@ -11,6 +11,14 @@ chakra_coll_share(enum graph_exchange_kind kind, double bytes, uint32_t n)
     return kind == GRAPH_ALL_GATHER ? bytes / n : bytes;
 }
 
+double
+chakra_coll_bytes(enum graph_exchange_kind kind, double comm_size, uint32_t n)
+{
+    return kind == GRAPH_BARRIER      ? 0
+           : kind == GRAPH_ALL_GATHER ? comm_size * n
+                                      : comm_size;
+}
+
 uint32_t
 chakra_coll_type(enum graph_exchange_kind kind)
 {
@@ -23,6 +31,8 @@ chakra_coll_type(enum graph_exchange_kind kind)
 bool
 chakra_coll_kind(uint32_t type, enum graph_exchange_kind *kind)
 {
+    if (type == CHAKRA_REDUCE_SCATTER_BLOCK)
+        type = chakra_coll_type(GRAPH_REDUCE_SCATTER);
     for (*kind = GRAPH_ALL_REDUCE; *kind < GRAPH_SEND; (*kind)++)
         if (chakra_coll_type(*kind) == type)
             return true;
@@ -51,6 +61,11 @@ plan_coll(struct chakra_plan *plan, uint32_t c, uint32_t *first, struct rec_erro
     const struct graph_coll *coll = &graph->coll[c];
     const uint32_t *slot = plan->layout->slot;
     bool ok = true;
+    if (plan->coll_folded[c]) {
+        for (uint32_t k = coll->first; k < coll->first + coll->n; k++)
+            plan->entry_coll[k] = GRAPH_NONE;
+        return true;
+    }
     for (uint32_t k = coll->first + coll->n; k-- > coll->first;) {
         uint32_t *at = &first[slot[graph->coll_op[k]]];
         plan->coll_slots[c] += *at == GRAPH_NONE;
@@ -85,7 +100,8 @@ list_colls(struct chakra_plan *plan)
 {
     const struct graph *graph = plan->graph;
     for (size_t a = 0; a < graph->nafter; a++)
-        plan->after_start[graph->after[a].dst + 2]++;
+        if (!plan->coll_folded[graph->after[a].src])
+            plan->after_start[graph->after[a].dst + 2]++;
     for (size_t i = 0; i < graph->nops; i++) {
         plan->entry_start[i + 2] += plan->entry_start[i + 1];
         plan->after_start[i + 2] += plan->after_start[i + 1];
@@ -94,7 +110,8 @@ list_colls(struct chakra_plan *plan)
         if (plan->entry_coll[k] != GRAPH_NONE)
             plan->op_entry[plan->entry_start[last_op(plan, k) + 1]++] = k;
     for (uint32_t a = 0; a < graph->nafter; a++)
-        plan->after_in[plan->after_start[graph->after[a].dst + 1]++] = a;
+        if (!plan->coll_folded[graph->after[a].src])
+            plan->after_in[plan->after_start[graph->after[a].dst + 1]++] = a;
 }
 
 bool
@@ -205,7 +222,7 @@ add_coll(const struct chakra_traces *t, const struct chakra_part *part, size_t n
     else if (!(coll.bytes >= 0 && isfinite(coll.bytes)) ||
              (slots > 1 && (double)chakra_size(chakra_coll_share(coll.kind, coll.bytes,
                                                                  slots)) != first->bytes))
-        coll.bytes = coll.kind == GRAPH_ALL_GATHER ? first->bytes * slots : first->bytes;
+        coll.bytes = chakra_coll_bytes(coll.kind, first->bytes, slots);
     if (first->lane)
         lane = rec_str(first->lane);
     if (!rec_text_open(&ops, err))

@@ -6,28 +6,23 @@
 
 #include <stdlib.h>
 
-/* For all-reduce, all-gather, all-to-all and reduce-scatter, the bytes are those that
- * ASTRA-sim's ring algorithms send. For the other kinds they are those of a pipelined
- * ring. The root of a scatter puts in the parts of all members. */
-const struct chakra_collective chakra_collectives[] = {
-    {"all-reduce", CHAKRA_RING_TWICE, false},
-    {"reduce", CHAKRA_RING_WHOLE, false},
-    {"all-gather", CHAKRA_RING_OTHERS, false},
-    {"gather", CHAKRA_RING_OTHERS, false},
-    {"scatter", CHAKRA_RING_SHARES, true},
-    {"broadcast", CHAKRA_RING_WHOLE, false},
-    {"all-to-all", CHAKRA_RING_SHARES, true},
-    {"reduce-scatter", CHAKRA_RING_SHARES, false},
-    {"reduce-scatter-block", CHAKRA_RING_SHARES, false},
-    {"barrier", CHAKRA_RING_NONE, true},
-    {NULL, CHAKRA_RING_NONE, false},
-};
+const char *const chakra_collectives[] = {"all-reduce",
+                                          "reduce",
+                                          "all-gather",
+                                          "gather",
+                                          "scatter",
+                                          "broadcast",
+                                          "all-to-all",
+                                          "reduce-scatter",
+                                          "reduce-scatter-block",
+                                          "barrier",
+                                          NULL};
 
 uint32_t
 chakra_find_collective(struct rec_str name)
 {
-    for (uint32_t i = 0; chakra_collectives[i].name; i++)
-        if (rec_str_is(name, chakra_collectives[i].name))
+    for (uint32_t i = 0; chakra_collectives[i]; i++)
+        if (rec_str_is(name, chakra_collectives[i]))
             return i;
     return REC_NONE;
 }
@@ -186,49 +181,139 @@ by_instance(const void *x, const void *y)
     return a->node < b->node ? -1 : 1;
 }
 
-/* Makes a gate of the n calls of one collective, which must be of one kind. */
+/* Makes a gate of the n calls of one collective. */
 static bool
 add_gate(struct chakra_traces *t, const struct call *call, size_t n,
-         struct rec_error *err)
+         const struct chakra_gate *as, struct rec_error *err)
 {
-    const struct chakra_node *first = &t->node[call->node];
     size_t member =
         t->ngates ? t->gate[t->ngates - 1].first + (size_t)t->gate[t->ngates - 1].members
                   : 0;
     if (!rec_grow(&t->gate, &t->gate_room, t->ngates + 1, sizeof *t->gate, err) ||
         !rec_grow(&t->member, &t->member_room, member + n, sizeof *t->member, err))
         return false;
-    t->gate[t->ngates] = (struct chakra_gate){(uint32_t)member, (uint32_t)n, false, 0};
+    t->gate[t->ngates] = *as;
+    t->gate[t->ngates].first = (uint32_t)member;
+    t->gate[t->ngates].members = (uint32_t)n;
     for (size_t i = 0; i < n; i++) {
-        struct chakra_node *node = &t->node[call[i].node];
-        if (node->collective != first->collective)
-            return chakra_fail(t, node, err,
-                               "it is collective %llu of group '%s', %s, but on rank %u "
-                               "that is node %llu, %s",
-                               (unsigned long long)call->nth + 1, node->group,
-                               chakra_collectives[node->collective].name, first->rank,
-                               (unsigned long long)first->id,
-                               chakra_collectives[first->collective].name);
-        node->gate = (uint32_t)t->ngates;
+        t->node[call[i].node].gate = (uint32_t)t->ngates;
+        t->node[call[i].node].seat = (uint32_t)i;
         t->member[member + i] = call[i].node;
     }
     t->ngates++;
     return true;
 }
 
-/* Does a collective without a duration take no time here although it sends bytes, because
- * its other members are missing? This is counted, for a warning. */
+/* All members must be of one kind. */
 static bool
-lasts_nothing(const struct chakra_node *node)
+check_kinds(const struct chakra_traces *t, const struct call *call, size_t n,
+            struct rec_error *err)
 {
-    return node->op.compute == 0 && node->bytes > 0 &&
-           chakra_collectives[node->collective].ring != CHAKRA_RING_NONE;
+    const struct chakra_node *first = &t->node[call->node];
+    for (size_t i = 1; i < n; i++) {
+        const struct chakra_node *node = &t->node[call[i].node];
+        if (node->collective != first->collective)
+            return chakra_fail(
+                t, node, err,
+                "it is collective %llu of group '%s', %s, but on rank %u that is node "
+                "%llu, %s",
+                (unsigned long long)call->nth + 1, node->group,
+                chakra_collectives[node->collective], first->rank,
+                (unsigned long long)first->id, chakra_collectives[first->collective]);
+    }
+    return true;
+}
+
+/* A coll has one size, that of each member. */
+static bool
+check_sizes(const struct chakra_traces *t, const struct call *call, size_t n,
+            struct rec_error *err)
+{
+    const struct chakra_node *first = &t->node[call->node];
+    for (size_t i = 1; i < n; i++) {
+        const struct chakra_node *node = &t->node[call[i].node];
+        if (node->bytes != first->bytes)
+            return chakra_fail(t, node, err,
+                               "comm_size of this %s is %.17g, but %.17g in node %llu of "
+                               "rank %u: without a duration they must be the same",
+                               chakra_collectives[node->collective], node->bytes,
+                               first->bytes, (unsigned long long)first->id, first->rank);
+    }
+    return true;
+}
+
+/* The rank of member i: of a group that a file describes, or of its first collective. */
+static uint32_t
+rank_of(const struct chakra_traces *t, const struct chakra_group *group,
+        const struct call *first, size_t i)
+{
+    if (!group)
+        return first[i].rank;
+    return group->n ? t->group_rank[group->first + i] : t->file[i].rank;
+}
+
+/* The calls must be those of all ranks of the group. What these are is not known if no
+ * file describes it; then it has the ranks of its first collective, nfirst calls. */
+static bool
+check_members(const struct chakra_traces *t, const struct call *first, size_t nfirst,
+              const struct call *call, size_t n, struct rec_error *err)
+{
+    const struct chakra_node *node = &t->node[call->node];
+    const struct chakra_group *group = chakra_find_group(t, node->group);
+    size_t most = !group ? nfirst : group->n ? group->n : t->nfiles;
+    for (size_t i = 0; i < most || i < n; i++) {
+        uint32_t want = i < most ? rank_of(t, group, first, i) : UINT32_MAX;
+        uint32_t have = i < n ? call[i].rank : UINT32_MAX;
+        if (want == have)
+            continue;
+        return chakra_fail(
+            t, node, err, "it is collective %llu of group '%s': rank %u %s",
+            (unsigned long long)call->nth + 1, node->group, want < have ? want : have,
+            want > have ? "takes part, but is none of the group"
+            : group     ? "of the group has none: is its file missing?"
+                        : "takes part in the first one only");
+    }
+    if (n > 1 || (group && group->n == 1) || node->bytes == 0)
+        return true;
+    return chakra_fail(t, node, err,
+                       "this %s has no duration, and no other file has a member of it: "
+                       "are files of other ranks missing?",
+                       chakra_collectives[node->collective]);
+}
+
+/* A collective without a duration becomes a coll, if what it does is known. */
+static bool
+check_coll(const struct chakra_traces *t, const struct call *first, size_t nfirst,
+           const struct call *call, size_t n, enum graph_exchange_kind *kind,
+           struct rec_error *err)
+{
+    const struct chakra_node *node = &t->node[call->node];
+    if (!chakra_coll_kind(node->collective, kind))
+        return chakra_fail(t, node, err, "a %s without a duration has no coll in rampipe",
+                           chakra_collectives[node->collective]);
+    if (node->partly && !*node->group)
+        return chakra_fail(t, node, err,
+                           "this %s has no duration, and its members lie along some "
+                           "dimensions of a network (involved_dim): its ranks are not "
+                           "known without pg_name",
+                           chakra_collectives[node->collective]);
+    return check_members(t, first, nfirst, call, n, err) && check_sizes(t, call, n, err);
+}
+
+static bool
+is_measured(const struct chakra_traces *t, const struct call *call, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (t->node[call[i].node].op.compute > 0)
+            return true;
+    return false;
 }
 
 /* Sorts the calls by rank to number them, and then by number to group them. */
 static bool
 match_calls(struct chakra_traces *t, struct call *call, size_t n, struct rec_error *err)
 {
+    size_t first = 0, nfirst = 0;
     bool ok = true;
     qsort(call, n, sizeof *call, by_rank);
     for (size_t i = 1; i < n; i++)
@@ -237,14 +322,20 @@ match_calls(struct chakra_traces *t, struct call *call, size_t n, struct rec_err
             call[i].nth = call[i - 1].nth + 1;
     qsort(call, n, sizeof *call, by_instance);
     for (size_t i = 0, end; ok && i < n; i = end) {
+        struct chakra_gate gate = {.coll = false};
         for (end = i + 1; end < n && call[end].nth == call[i].nth &&
                           by_group(&call[end], &call[i]) == 0;
              end++)
             ;
-        if (end - i < 2)
-            t->counts.alone += lasts_nothing(&t->node[call[i].node]);
-        else
-            ok = add_gate(t, call + i, end - i, err);
+        if (i == 0 || by_group(&call[i], &call[first]) != 0) {
+            first = i;
+            nfirst = end - i;
+        }
+        gate.coll = !is_measured(t, call + i, end - i);
+        ok = check_kinds(t, call + i, end - i, err) &&
+             (!gate.coll ||
+              check_coll(t, call + first, nfirst, call + i, end - i, &gate.kind, err)) &&
+             (end - i < 2 || add_gate(t, call + i, end - i, &gate, err));
     }
     return ok;
 }

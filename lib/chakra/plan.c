@@ -1,6 +1,6 @@
-/* Plans how a graph becomes traces. chakra_build() puts joins and rings around the
- * members of a collective; here they are recognised and taken out again (folded), so that
- * reading and writing a trace gives the same trace. A pair of ops send and recv becomes
+/* Plans how a graph becomes traces. chakra_build() puts joins or colls before the members
+ * of a collective; here they are recognised and taken out again (folded), so that reading
+ * and writing a trace gives the same trace. A pair of ops send and recv becomes
  * one message of the format. */
 #include "plan.h"
 
@@ -80,46 +80,46 @@ touches_coll(const struct graph *graph, uint32_t op)
             graph->parents[op] > graph->in_start[op + 1] - graph->in_start[op]);
 }
 
-/* The member to which a dep of a join leads, directly or through a ring. GRAPH_NONE: the
- * graph differs from those of chakra_build(), so the join must stay an op. */
-static uint32_t
-find_member(const struct graph *graph, const struct graph_dep *dep)
+/* Does a dep only make an op wait? */
+static bool
+is_wait(const struct graph_dep *dep)
 {
-    if (is_word(&graph->op[dep->dst], CHAKRA_WORD_RING)) {
-        uint32_t ring = dep->dst;
-        if (!is_plain(dep) || dep->bytes != 0 || graph->op[ring].compute > 0 ||
-            count_in(graph, ring) != 1 || count_out(graph, ring) != 1 ||
-            touches_coll(graph, ring))
-            return GRAPH_NONE;
-        dep = dep_out(graph, ring, 0);
-    } else if (dep->bytes != 0)
-        return GRAPH_NONE;
-    return is_plain(dep) && count_in(graph, dep->dst) == 1 &&
-                   chakra_collective_of(&graph->op[dep->dst]) != REC_NONE
-               ? dep->dst
-               : GRAPH_NONE;
+    return is_plain(dep) && dep->bytes == 0;
 }
 
-/* Is the op a join with members, as chakra_build() makes them? */
+/* Is an op a member of a collective, which waits for nothing but its join (ndeps is 1) or
+ * coll (0)? */
+static bool
+is_member(const struct graph *graph, uint32_t op, uint32_t ndeps)
+{
+    return chakra_collective_of(&graph->op[op]) != REC_NONE && graph->parents[op] == 1 &&
+           count_in(graph, op) == ndeps;
+}
+
+/* Is the op a join with members, as chakra_build() makes them? One of these has been
+ * measured: else they would be a coll. */
 static bool
 is_join(const struct graph *graph, uint32_t op)
 {
+    bool measured = false;
     if (!is_word(&graph->op[op], CHAKRA_WORD_JOIN) || graph->op[op].compute > 0 ||
         count_out(graph, op) < 2 || touches_coll(graph, op))
         return false;
     for (uint32_t i = graph->in_start[op]; i < graph->in_start[op + 1]; i++)
-        if (!is_plain(&graph->dep[graph->in[i]]) || graph->dep[graph->in[i]].bytes != 0)
+        if (!is_wait(&graph->dep[graph->in[i]]))
             return false;
-    for (uint32_t i = 0; i < count_out(graph, op); i++)
-        if (find_member(graph, dep_out(graph, op, i)) == GRAPH_NONE)
+    for (uint32_t i = 0; i < count_out(graph, op); i++) {
+        const struct graph_dep *dep = dep_out(graph, op, i);
+        if (!is_wait(dep) || !is_member(graph, dep->dst, 1))
             return false;
-    return true;
+        measured = measured || graph->op[dep->dst].compute > 0;
+    }
+    return measured;
 }
 
-/* Takes a join and its rings out: each dep into the join becomes a dep into the member on
- * the slot of its source or, if no member is there, into the first member.
- * `member_of_slot` is GRAPH_NONE for each slot, before and after; so the cost does not
- * depend on the number of slots. */
+/* Takes a join out: each dep into it becomes a dep into the member on the slot of its
+ * source or, if no member is there, into the first member. `member_of_slot` is GRAPH_NONE
+ * for each slot, before and after; so the cost does not depend on the number of slots. */
 static void
 fold_join(struct chakra_plan *plan, uint32_t join, uint32_t *member_of_slot)
 {
@@ -129,22 +129,74 @@ fold_join(struct chakra_plan *plan, uint32_t join, uint32_t *member_of_slot)
     plan->folded[join] = true;
     for (uint32_t i = 0; i < n; i++) {
         const struct graph_dep *dep = dep_out(graph, join, i);
-        uint32_t member = find_member(graph, dep);
         plan->dst[dep - graph->dep] = GRAPH_NONE;
-        if (member != dep->dst) {
-            plan->folded[dep->dst] = true;
-            plan->dst[graph->out[graph->out_start[dep->dst]]] = GRAPH_NONE;
-        }
-        plan->join[member] = join;
-        member_of_slot[slot[member]] = member;
-        first = member < first ? member : first;
+        plan->join[dep->dst] = join;
+        member_of_slot[slot[dep->dst]] = dep->dst;
+        first = dep->dst < first ? dep->dst : first;
     }
     for (uint32_t i = graph->in_start[join]; i < graph->in_start[join + 1]; i++) {
         uint32_t d = graph->in[i], member = member_of_slot[slot[graph->dep[d].src]];
         plan->dst[d] = member != GRAPH_NONE ? member : first;
     }
     for (uint32_t i = 0; i < n; i++)
-        member_of_slot[slot[find_member(graph, dep_out(graph, join, i))]] = GRAPH_NONE;
+        member_of_slot[slot[dep_out(graph, join, i)->dst]] = GRAPH_NONE;
+}
+
+/* Is an op a start, as chakra_build() makes it for a member of a coll? */
+static bool
+is_start(const struct chakra_plan *plan, uint32_t op, uint32_t member)
+{
+    const struct graph *graph = plan->graph;
+    if (!is_word(&graph->op[op], CHAKRA_WORD_START) || graph->op[op].compute > 0 ||
+        count_out(graph, op) > 0 || graph->parents[op] > count_in(graph, op) ||
+        graph->coll_of_start[op + 1] - graph->coll_of_start[op] != 1 ||
+        plan->layout->slot[op] != plan->layout->slot[member])
+        return false;
+    for (uint32_t i = graph->in_start[op]; i < graph->in_start[op + 1]; i++)
+        if (!is_wait(&graph->dep[graph->in[i]]))
+            return false;
+    return true;
+}
+
+/* Is it a coll as chakra_build() makes them, for members that have not been measured? */
+static bool
+is_of_members(const struct chakra_plan *plan, const struct graph_coll *coll)
+{
+    const struct graph *graph = plan->graph;
+    if (coll->lane || *coll->extra || coll->nafter != coll->n)
+        return false;
+    for (uint32_t i = 0; i < coll->n; i++) {
+        uint32_t member = graph->after[coll->after + i].dst;
+        const struct graph_op *op = &graph->op[member];
+        enum graph_exchange_kind kind;
+        struct rec_str text;
+        double bytes;
+        if (*graph->after[coll->after + i].extra || op->compute > 0 ||
+            !is_member(graph, member, 0) ||
+            !is_start(plan, graph->coll_op[coll->first + i], member) ||
+            !chakra_coll_kind(chakra_collective_of(op), &kind) || kind != coll->kind ||
+            !graph_op_key(op, "bytes", &text) || !rec_parse_num(text, &bytes) ||
+            chakra_coll_bytes(kind, bytes, coll->n) != coll->bytes)
+            return false;
+    }
+    return true;
+}
+
+/* Takes a coll out: its members wait for what its starts wait for. */
+static void
+fold_coll(struct chakra_plan *plan, uint32_t c)
+{
+    const struct graph *graph = plan->graph;
+    const struct graph_coll *coll = &graph->coll[c];
+    plan->coll_folded[c] = true;
+    for (uint32_t i = 0; i < coll->n; i++) {
+        uint32_t start = graph->coll_op[coll->first + i];
+        uint32_t member = graph->after[coll->after + i].dst;
+        plan->folded[start] = true;
+        plan->join[member] = graph->coll_op[coll->first];
+        for (uint32_t k = graph->in_start[start]; k < graph->in_start[start + 1]; k++)
+            plan->dst[graph->in[k]] = member;
+    }
 }
 
 /* ---- all ------------------------------------------------------------------- */
@@ -195,6 +247,9 @@ fill(struct chakra_plan *plan, struct rec_error *err)
             if (d != GRAPH_NONE)
                 plan->message[graph->dep[d].dst] = d;
         }
+    for (uint32_t c = 0; c < graph->ncolls; c++)
+        if (is_of_members(plan, &graph->coll[c]))
+            fold_coll(plan, c);
     free(member_of_slot);
     make_lists(plan);
     return true;
@@ -220,8 +275,10 @@ chakra_plan_new(const struct graph *graph, const struct graph_layout *layout,
         plan->join = malloc(nops * sizeof *plan->join);
         plan->message = malloc(nops * sizeof *plan->message);
         plan->folded = calloc(nops, sizeof *plan->folded);
-        ok = plan->dst && plan->in && plan->in_start && plan->slot_op &&
-             plan->slot_start && plan->join && plan->message && plan->folded;
+        plan->coll_folded = calloc(graph->ncolls + 1, sizeof *plan->coll_folded);
+        ok = plan->coll_folded && plan->dst && plan->in && plan->in_start &&
+             plan->slot_op && plan->slot_start && plan->join && plan->message &&
+             plan->folded;
     }
     if (ok && layout->ntransfers) {
         rec_fail(err, REC_DATA,
@@ -264,6 +321,7 @@ chakra_plan_free(struct chakra_plan *plan)
     free(plan->join);
     free(plan->message);
     free(plan->folded);
+    free(plan->coll_folded);
     free(plan->entry_coll);
     free(plan->entry_next);
     free(plan->coll_slots);

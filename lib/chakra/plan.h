@@ -17,7 +17,8 @@ struct chakra_plan {
     /* of each op: */
     uint32_t *join;    /* a member of a collective: its join, or GRAPH_NONE */
     uint32_t *message; /* a send or receive: the dep between both, or GRAPH_NONE */
-    bool *folded;      /* it is a join or ring, and becomes no node */
+    bool *folded;      /* it is a join or start, and becomes no node */
+    bool *coll_folded; /* of each coll: its members become the nodes */
     /* A coll has a node for each slot of its group. It is known by the first op there, as
      * an index of graph->coll_op[]: */
     uint32_t *entry_coll; /* of each entry its coll */

@@ -21,27 +21,10 @@ enum chakra_type {
     CHAKRA_NTYPES
 };
 
-/* The bytes that each of n members sends to the next one in a ring algorithm, from start
- * to end. S is comm_size, the bytes that one member puts into the collective: its share
- * of an all-gather, its whole vector of a reduce-scatter. */
-enum chakra_ring {
-    CHAKRA_RING_NONE,   /* nothing */
-    CHAKRA_RING_WHOLE,  /* S */
-    CHAKRA_RING_SHARES, /* (n - 1) S/n: all of the n parts but one */
-    CHAKRA_RING_TWICE,  /* 2 (n - 1) S/n: the parts are reduced, then gathered */
-    CHAKRA_RING_OTHERS  /* (n - 1) S: what each of the other members puts in */
-};
-
-/* A kind of collective operation. Its index in the table is its comm_type. */
-struct chakra_collective {
-    const char *name;
-    enum chakra_ring ring;
-    bool uneven; /* members may put in different sizes */
-};
-#define CHAKRA_ALL_TO_ALL 6
+/* The names of the kinds of collective operations, by comm_type; the last is NULL. */
+extern const char *const chakra_collectives[];
+#define CHAKRA_REDUCE_SCATTER_BLOCK 8
 #define CHAKRA_BARRIER 9
-/* The table ends with a NULL name. */
-extern const struct chakra_collective chakra_collectives[];
 /* The index of the collective of this name; REC_NONE: there is none. */
 uint32_t chakra_find_collective(struct rec_str name);
 
@@ -49,7 +32,7 @@ uint32_t chakra_find_collective(struct rec_str name);
 #define CHAKRA_WORD_SEND "send"
 #define CHAKRA_WORD_RECV "recv"
 #define CHAKRA_WORD_JOIN "join"
-#define CHAKRA_WORD_RING "ring"
+#define CHAKRA_WORD_START "start"
 
 /* The order of a dep, op or place record that has none: it comes behind all that have. */
 #define CHAKRA_LAST UINT64_MAX
@@ -91,8 +74,10 @@ struct chakra_node {
     double bytes, src, dst, tag;
     uint64_t join;     /* if ours: the number of its collective; CHAKRA_LAST: none */
     const char *group; /* "": all ranks */
+    bool partly;       /* all ranks along some dimensions of a network only */
     uint32_t index;    /* of the op in the graph */
     uint32_t gate;     /* the collective of which it is a member, or REC_NONE */
+    uint32_t seat;     /* its number among the members */
     /* If chakra_write() made it of a coll: */
     uint64_t coll; /* the number of the coll; CHAKRA_LAST: it is of none */
     const char *coll_id, *coll_keys;
@@ -122,8 +107,15 @@ struct chakra_link {
 /* A collective of two or more members: nodes member[first], ... in order of rank. */
 struct chakra_gate {
     uint32_t first, members;
-    bool ring;   /* no member has a duration, so that rings on the network replace it */
-    double most; /* the largest comm_size of a member */
+    bool coll; /* no member has a duration: it becomes a coll of `kind` */
+    enum graph_exchange_kind kind;
+};
+
+/* A process group that a file describes. */
+struct chakra_group {
+    const char *name;
+    size_t first; /* its ranks are group_rank[first], ..., ascending */
+    uint32_t n;   /* 0: it has all ranks */
 };
 
 struct chakra_traces {
@@ -140,8 +132,11 @@ struct chakra_traces {
     struct chakra_gate *gate;
     struct chakra_part *part;
     uint32_t *member;
+    struct chakra_group *group;
+    uint32_t *group_rank;
     size_t nfiles, file_room, nnodes, node_room, nparents, parent_room, nlinks, link_room,
-        ngates, gate_room, member_room, nparts, part_room;
+        ngates, gate_room, member_room, nparts, part_room, ngroups, group_room,
+        ngroup_ranks, group_rank_room;
     /* From metadata; NULL: no file has it. */
     const char *graph, *model, *keys, *layout, *cluster;
     struct chakra_counts counts;
@@ -171,10 +166,18 @@ bool chakra_match(struct chakra_traces *traces, struct rec_error *err);
 bool chakra_add_link(struct chakra_traces *traces, uint32_t src, uint32_t dst,
                      const struct chakra_parent *as, struct rec_error *err);
 
+/* ---- process groups (groups.c) ---------------------------------------------- */
+
+/* The process group that files describe by this name; NULL: none does. */
+const struct chakra_group *chakra_find_group(const struct chakra_traces *traces,
+                                             const char *name);
+
 /* ---- colls (coll.c) --------------------------------------------------------- */
 
 /* The comm_size of a coll among n slots: what one of them puts in, or of BYTES. */
 double chakra_coll_share(enum graph_exchange_kind kind, double bytes, uint32_t n);
+/* The BYTES of a coll among n ranks with this comm_size. */
+double chakra_coll_bytes(enum graph_exchange_kind kind, double comm_size, uint32_t n);
 /* The comm_type of a coll; REC_NONE: the format has none, for a send. */
 uint32_t chakra_coll_type(enum graph_exchange_kind kind);
 /* The kind of coll with a comm_type. False: there is none. */

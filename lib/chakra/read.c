@@ -33,6 +33,8 @@ chakra_traces_free(struct chakra_traces *traces)
     free(traces->gate);
     free(traces->part);
     free(traces->member);
+    free(traces->group);
+    free(traces->group_rank);
     free(traces);
 }
 
@@ -281,7 +283,7 @@ write_keys(struct chakra_reading *r, struct chakra_node *node,
         put_number(text.out, "moved", said->tensor_size);
     if (node->type != CHAKRA_COMP) {
         fprintf(text.out, "\tcoll=%s",
-                node->type == CHAKRA_COLL ? chakra_collectives[node->collective].name
+                node->type == CHAKRA_COLL ? chakra_collectives[node->collective]
                                           : words[node->type]);
         put_number(text.out, "bytes", node->bytes);
         if (*node->group) {
@@ -308,6 +310,9 @@ read_foreign(struct chakra_reading *r, struct chakra_node *node,
         (!isnan(said->tensor_size) && !is_amount(said->tensor_size)))
         return chakra_fail(r->traces, node, r->err,
                            "num_ops and tensor_size must be numbers >= 0");
+    if (strstr(message->name, "process_group:init") && message->inputs &&
+        !chakra_read_groups(r, node, message->inputs->values))
+        return false;
     return (node->op.id = chakra_keep(r, id)) && write_keys(r, node, message, said);
 }
 
@@ -340,6 +345,8 @@ read_type(struct chakra_reading *r, struct chakra_node *node, uint32_t type,
                            "comm_type of a collective must be from 0 to %d",
                            CHAKRA_BARRIER);
     node->collective = (uint32_t)said->comm_type;
+    for (size_t i = 0; said->dims && i < said->dims->n_value; i++)
+        node->partly = node->partly || !said->dims->value[i];
     node->group = chakra_keep(r, said->pg_name ? said->pg_name : "");
     return node->group != NULL;
 }

@@ -14,7 +14,14 @@
         name, offsetof(struct said, field), list \
     }
 
-enum said_kind { SAID_NUMBER, SAID_TEXT, SAID_COUNTS, SAID_DOUBLES, SAID_TEXTS };
+enum said_kind {
+    SAID_NUMBER,
+    SAID_TEXT,
+    SAID_COUNTS,
+    SAID_DOUBLES,
+    SAID_BOOLS,
+    SAID_TEXTS
+};
 
 static const struct {
     const char *name;
@@ -55,6 +62,7 @@ static const struct {
     NUMBER("rampipe.coll_bytes", coll_bytes),
     TEXT("rampipe.coll_id", coll_id),
     TEXT("rampipe.coll_keys", coll_keys),
+    LIST("involved_dim", dims, SAID_BOOLS),
     LIST("rampipe.deps", deps, SAID_COUNTS),
     LIST("rampipe.dep_bytes", dep_bytes, SAID_DOUBLES),
     LIST("rampipe.dep_keys", deps_keys, SAID_TEXTS),
@@ -106,6 +114,10 @@ hear(struct said *said, const Chakra__Attribute *a)
     case SAID_DOUBLES:
         if (a->value_case == CHAKRA__ATTRIBUTE__VALUE_DOUBLES)
             *(const Chakra__Doubles **)at = a->doubles;
+        break;
+    case SAID_BOOLS:
+        if (a->value_case == CHAKRA__ATTRIBUTE__VALUE_BOOLS)
+            *(const Chakra__Bools **)at = a->bools;
         break;
     default:
         if (a->value_case == CHAKRA__ATTRIBUTE__VALUE_TEXTS)

@@ -20,6 +20,7 @@ struct said {
     const Chakra__Counts *deps;
     const Chakra__Doubles *dep_bytes;
     const Chakra__Texts *deps_keys;
+    const Chakra__Bools *dims;
 };
 
 /* Collects the attributes of a node. Texts and lists are borrowed from the message. */
@@ -47,6 +48,9 @@ void chakra_put_clean(FILE *out, const char *text);
  * changed after chakra_write() wrote it. */
 bool chakra_check_id(struct chakra_reading *r, const struct chakra_node *node,
                      const char *text);
+/* Reads the process groups that a node describes in its inputs (groups.c). */
+bool chakra_read_groups(struct chakra_reading *r, const struct chakra_node *node,
+                        const char *text);
 /* Checks a list of keys in an attribute rampipe.*, each of which follows a TAB. */
 bool chakra_check_keys(struct chakra_reading *r, enum rec_type type, const char *keys);
 

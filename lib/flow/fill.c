@@ -27,7 +27,7 @@ enum { MOST_TRIES = 1000 };
 static inline bool
 before(struct asked a, struct asked b)
 {
-    return a.key < b.key || (a.key == b.key && a.link < b.link);
+    return (a.key < b.key) | ((a.key == b.key) & (a.link < b.link));
 }
 
 static inline void
@@ -65,7 +65,8 @@ take(struct flow_links *links)
 
     links->link[first.link].key = (double)INFINITY;
     while ((child = 2 * i + 1) < n) {
-        child += child + 1 < n && before(queue[child + 1], queue[child]);
+        child +=
+            (uint32_t)(child + 1 < n) & (uint32_t)before(queue[child + 1], queue[child]);
         put(links, i, queue[child]);
         i = child;
     }
@@ -100,23 +101,36 @@ fill_slack(struct flow_links *links, uint32_t link, double less)
 
 /* ---- levels --------------------------------------------------------------------- */
 
+/* `yes` or `no`, without a branch, which the processor would often predict wrongly. */
+static inline double
+pick(bool which, double yes, double no)
+{
+    uint64_t a, b, mask = -(uint64_t)which;
+    memcpy(&a, &yes, sizeof a);
+    memcpy(&b, &no, sizeof b);
+    a = (a & mask) | (b & ~mask);
+    memcpy(&yes, &a, sizeof yes);
+    return yes;
+}
+
 /* Finds the two least levels of the links of a flow. */
 void
 fill_limits(const struct flow_links *links, struct pace *pace)
 {
     const uint32_t *via = links->via + pace->first;
-    pace->least = pace->next = (double)INFINITY;
-    pace->tight = pace->n > 0 ? via[0] : FLOW_NONE;
+    double least = (double)INFINITY, next = least;
+    uint32_t tight = pace->n > 0 ? via[0] : FLOW_NONE;
     for (uint32_t i = 0; i < pace->n; i++) {
         double level = links->link[via[i]].level;
-        if (level < pace->least) {
-            pace->next = pace->least;
-            pace->least = level;
-            pace->tight = via[i];
-        } else if (level < pace->next) {
-            pace->next = level;
-        }
+        bool less = level < least;
+        double other = pick(less, least, level);
+        next = other < next ? other : next;
+        least = less ? level : least;
+        tight = less ? via[i] : tight;
     }
+    pace->least = least;
+    pace->next = next;
+    pace->tight = tight;
 }
 
 /* The level of link `self` of a flow has changed. */
@@ -149,36 +163,39 @@ solve(struct flow_links *links, uint32_t link, double *top, double *highest)
 {
     struct link *l = &links->link[link];
     struct above *above = links->above;
-    double left = l->capacity, crossings = 0, most = 0, x = 0;
+    double left = l->capacity, crossings = 0, most = 0, least = (double)INFINITY, x = 0;
     uint32_t n = l->n, kept;
 
     for (uint32_t i = 0; i < n; i++) {
         const struct pace *pace = &links->pace[l->rider[i].bundle];
-        double limit = pace->tight == link ? pace->next : pace->least;
+        double limit = pick(pace->tight == link, pace->next, pace->least);
         above[i] = (struct above){limit, fill_crossing(links, pace, l->rider[i].step)};
         crossings += above[i].crossing;
         most = limit > most ? limit : most;
+        least = limit < least ? limit : least;
     }
     *top = 0;
     *highest = most;
     for (; n > 0; n = kept) {
-        double sum = 0, share = left / crossings;
+        double sum = 0, lowest = (double)INFINITY, share = left / crossings;
         x = share > x ? share : x;
-        kept = 0;
-        /* Without a branch, which the processor would often predict wrongly. */
-        for (uint32_t i = 0; i < n; i++) {
-            struct above one = above[i];
-            bool below = one.limit < x;
-            left -= below ? one.crossing * one.limit : 0;
-            sum += below ? 0 : one.crossing;
-            above[kept] = one;
-            kept += !below;
-        }
-        if (kept == n) {
+        if (!(least < x)) {
             *top = crossings;
             return x;
         }
+        kept = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            struct above one = above[i];
+            bool below = one.limit < x;
+            double rest = pick(below, (double)INFINITY, one.limit);
+            left -= one.crossing * pick(below, one.limit, 0);
+            sum += pick(below, 0, one.crossing);
+            lowest = rest < lowest ? rest : lowest;
+            above[kept] = one;
+            kept += !below;
+        }
         crossings = sum;
+        least = lowest;
     }
     return (double)INFINITY;
 }
@@ -192,14 +209,15 @@ follow(struct flow_links *links, const struct pace *pace, uint32_t self, double 
 
     for (uint32_t i = 0; i < pace->n; i++) {
         struct link *l = &links->link[via[i]];
-        double key = l->level, change;
+        double change, key;
         if (via[i] == self)
             continue;
         change = more * fill_crossing(links, pace, pace->first + i);
-        if (key < (double)INFINITY) {
-            if (more > 0)
-                key -= change / l->top;
-            fill_ask(links, via[i], key > low ? key : low);
+        if (l->level < (double)INFINITY) {
+            key = l->level - pick(more > 0, change, 0) / l->top;
+            key = key > low ? key : low;
+            if (key < l->key)
+                fill_ask(links, via[i], key);
         } else {
             fill_slack(links, via[i], change);
             if (l->slack < -SAME * l->capacity)

@@ -4,13 +4,12 @@
 #include <stdlib.h>
 
 bool
-rec_grow(void *array, size_t *capacity, size_t need, size_t size, struct rec_error *err)
+rec_grow_array(void *array, size_t *capacity, size_t need, size_t size,
+               struct rec_error *err)
 {
     void *old, *grown;
     size_t room = *capacity ? *capacity : 16;
 
-    if (need <= *capacity)
-        return true;
     while (room < need) {
         if (room > SIZE_MAX / 2)
             return rec_fail_memory(err);

@@ -60,6 +60,34 @@ pass(struct sim_carrier *c, double time, struct rec_error *err)
     return !c->why.asked || sim_reasons_pass(c, time, err);
 }
 
+/* ---- routes ------------------------------------------------------------------ */
+
+const struct known_route *
+sim_carrier_route(const struct sim_carrier *c, uint32_t from, uint32_t to,
+                  const uint32_t **link)
+{
+    uint32_t i = (uint32_t)rec_mix((uint64_t)from << 32 | to) % KNOWN_ROUTES;
+    struct known_route *known = &c->known[i];
+    uint32_t *route = c->route + (size_t)i * c->longest;
+    struct net_link one;
+    *link = route;
+    if (known->from == from && known->to == to)
+        return known;
+    *known = (struct known_route){from, to, net_route(c->net, from, to, route), 0};
+    for (uint32_t k = 0; k < known->n; k++) {
+        net_link(c->net, route[k], &one);
+        known->latency += one.latency;
+    }
+    return known;
+}
+
+double
+sim_carrier_latency(const struct sim_carrier *c, uint32_t from, uint32_t to)
+{
+    const uint32_t *link;
+    return from == to ? 0 : sim_carrier_route(c, from, to, &link)->latency;
+}
+
 /* ---- pieces ------------------------------------------------------------------ */
 
 static bool
@@ -69,22 +97,9 @@ start_piece(struct sim_carrier *c, uint32_t i, double time, struct rec_error *er
     struct flow_spec spec = {.id = i, .bytes = piece->bytes, .weight = 1};
     if (c->fold)
         return sim_folded_start(c, i, time, NULL, 0, 0, err);
-    spec.n = net_route(c->net, piece->from, piece->to, c->route);
-    spec.link = c->route;
+    if (piece->from != piece->to)
+        spec.n = sim_carrier_route(c, piece->from, piece->to, &spec.link)->n;
     return flow_start(c->links, time, &spec, &piece->flow, err);
-}
-
-double
-sim_carrier_latency(const struct sim_carrier *c, uint32_t from, uint32_t to)
-{
-    uint32_t n = net_route(c->net, from, to, c->route);
-    struct net_link link;
-    double seconds = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        net_link(c->net, c->route[i], &link);
-        seconds += link.latency;
-    }
-    return seconds;
 }
 
 /* A batch sends `bytes` from one server to another; the flow starts at `start`, which is
@@ -296,6 +311,7 @@ sim_carrier_free(struct sim_carrier *c)
     flow_links_free(c->links);
     sim_folded_close(c);
     event_queue_free(&c->starts);
+    free(c->known);
     free(c->route);
     free(c->piece);
     free(c->sent);
@@ -323,8 +339,10 @@ open_links(struct sim_carrier *c, const struct sim_member *member, struct rec_er
                         "no links are known of %s, so nothing can contend for them",
                         text);
     }
-    c->route = malloc(((size_t)net_longest_route(net) + 1) * sizeof *c->route);
-    ok = (ok && c->route) || rec_fail_memory(err);
+    c->longest = net_longest_route(net);
+    c->known = calloc(KNOWN_ROUTES, sizeof *c->known);
+    c->route = malloc((size_t)KNOWN_ROUTES * (c->longest + 1) * sizeof *c->route);
+    ok = (ok && c->known && c->route) || rec_fail_memory(err);
     for (uint32_t i = 0; ok && i < n; i++) {
         net_link(net, i, &link);
         capacity[i] = link.capacity;

@@ -48,10 +48,22 @@ struct why {
     size_t name_room, head_room, nlist, list_room;
 };
 
+/* The route between two servers. */
+struct known_route {
+    uint32_t from, to; /* equal: none is known here */
+    uint32_t n;        /* links */
+    double latency;
+};
+/* The last routes that were asked for, by a hash of their servers: steps send over the
+ * same ones again and again. */
+enum { KNOWN_ROUTES = 4096 };
+
 struct sim_carrier {
     const struct net *net;     /* NULL: no member has come */
     struct flow_links *links;  /* those of the cluster; of a fold, one for each colour */
-    uint32_t *route;           /* room for one */
+    struct known_route *known; /* KNOWN_ROUTES */
+    uint32_t *route;           /* room for one for each of these */
+    uint32_t longest;          /* links of a route */
     struct event_queue starts; /* of pieces; key: version, piece (32 bits each) */
     struct piece *piece;
     struct sent *sent;
@@ -72,6 +84,10 @@ struct sim_carrier {
     void *context;
 };
 
+/** The route between two servers, which are not the same; its links, *link, are there
+ * until the next call. */
+const struct known_route *sim_carrier_route(const struct sim_carrier *c, uint32_t from,
+                                            uint32_t to, const uint32_t **link);
 /** The index of a piece that was free; NONE: *err. */
 uint32_t sim_carrier_take_piece(struct sim_carrier *c, struct rec_error *err);
 void sim_carrier_free_piece(struct sim_carrier *c, uint32_t i);

@@ -126,9 +126,13 @@ static struct crossed
 links_of(const struct sim_carrier *c, const struct piece *piece)
 {
     const struct flow_class *class;
-    if (!c->fold)
-        return (struct crossed){c->route, NULL,
-                                net_route(c->net, piece->from, piece->to, c->route)};
+    const uint32_t *link;
+    if (!c->fold && piece->from == piece->to)
+        return (struct crossed){NULL, NULL, 0};
+    if (!c->fold) {
+        uint32_t n = sim_carrier_route(c, piece->from, piece->to, &link)->n;
+        return (struct crossed){link, NULL, n};
+    }
     class = &c->classes.found->of[piece->class];
     return (struct crossed){class->link, class->crossing, class->n};
 }

@@ -1,11 +1,12 @@
 """An execution trace in Chakra's format from lines of text, for cases: a witness that shares no
 code with lib/chakra.
 
-    chakra_trace.py OUT <<LINES            ID TYPE DURATION NAME [data=1,2] [ctrl=3] [ATTR=VALUE]...
+    chakra_trace.py OUT <<LINES            ID TYPE DURATION NAME [data=1,2] [ctrl=3] [in=TEXT] [ATTR=VALUE]...
     chakra_trace.py <<LINES                several: a line > OUT stands before those of each
 
 TYPE is comp, send, recv, coll, metadata or a number. A VALUE is a number (int64; int32 with an i
-behind it; double with a point; N@FIELD: of the kind that has this field of AttributeProto), true, false or text (%09: a TAB). Metadata has version 0.0.4.
+behind it; double with a point; N@FIELD: of the kind that has this field of AttributeProto), true, false, a list of
+both (true,false) or text (%09: a TAB); in= is the values of the inputs. Metadata has version 0.0.4.
 """
 import re
 import struct
@@ -34,6 +35,8 @@ def field(number, value):
 def attribute(name, text):
     if text in ("true", "false"):
         value = varint(27 << 3) + varint(text == "true")
+    elif re.fullmatch(r"((true|false),)+(true|false)", text):
+        value = field(28, field(1, bytes(word == "true" for word in text.split(","))))
     elif re.fullmatch(r"-?\d+", text):
         value = varint(9 << 3) + varint(int(text))
     elif re.fullmatch(r"\d+@\d+", text):
@@ -59,6 +62,8 @@ def node(line):
         if key in ("data", "ctrl"):
             out += field({"ctrl": 4, "data": 5}[key],
                          b"".join(varint(int(i)) for i in value.split(",")))
+        elif key == "in":
+            out += field(8, field(1, value.encode()))
         else:
             out += field(10, attribute(key, value))
     return out + field(7, int(duration))
