@@ -45,10 +45,11 @@ LIBS := -pthread -lsqlite3 -lcsv -lyajl -lyaml -lglpk -lprotobuf-c -ldeflate -lz
 LINKED = -Wl,--as-needed $(LIBS) $(LDLIBS)
 # Small libraries are linked into the tools, if they are there as static libraries: loading them would
 # take longer than the work on a small input. STATIC= links shared ones, as distributions want.
-STATIC ?= csv deflate gsl gslcblas protobuf-c yaml z
-STATIC_HERE := $(shell for l in $(STATIC); do \
-    case $$($(CC) -print-file-name=lib$$l.a) in (/*) echo $$l ;; esac; done)
-static = $(if $(filter $(STATIC_HERE:%=-l%),$(1)),$(1:-l%=-l:lib%.a),$(1))
+STATIC ?= csv deflate gsl gslcblas protobuf-c yajl yaml z
+archive = $(patsubst libyajl.a,libyajl_s.a,$(1:-l%=lib%.a))
+STATIC_HERE := $(shell for a in $(call archive,$(STATIC:%=-l%)); do \
+    case $$($(CC) -print-file-name=$$a) in (/*) echo $$a ;; esac; done)
+static = $(if $(filter $(STATIC_HERE),$(call archive,$(1))),-l:$(call archive,$(1)),$(1))
 TOOL_LINKED = -Wl,--as-needed $(foreach l,$(LIBS),$(call static,$(l))) $(LDLIBS)
 
 # tools/NAME.ggo is a tool, and tools/NAME-MODE.ggo a mode of the tool NAME.
