@@ -67,6 +67,7 @@ static const struct {
                        "exchange\ta\tc\treduce\t0-0-0,0-1-0\t2\t3\t10\tlane=x\n"
                        "rate\ta\ts\tt\t2\t3\t10\t30\n"
                        "explain\ta\t1\tmessage\t2\t3\t1\tlink\tdst=2\theld=0.5\tfrom=s\n"
+                       "part\ta\t0\tforward\t7\n"
                        "done\ta\tg\t0\t0\t100\tmodel=m\tsteps=10\tstep=10\n"
                        "block\tb\t130\tno_servers\tarrival=130\n"
                        "done\tc\tg\t120\t130\t140\tmodel=m\tsteps=1\tstep=10\n"
@@ -456,6 +457,7 @@ static const struct {
     {"spent", "rdsf"},    {"near", "rdsf"},      {"held", "rdsf"},
     {"rate", "rdsf"},     {"law", "rdsf"},       {"timed", "rdsf"},
     {"kernel", "rdsf"},   {"start", "f"},        {"split", "rdsf"},
+    {"part", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */

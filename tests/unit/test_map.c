@@ -93,8 +93,8 @@ nobody_makes_searches_long(void **state)
         }
 }
 
-/* Small maps of the parts of ops, 4 an op. Random slots need 2 comparisons (see above); of
- * one map chance decides, so the mean of many counts. */
+/* Small maps of the parts of ops, 4 an op. Random slots need 2 comparisons (see above).
+ * Chance decides of one map, so the mean of many counts. */
 static void
 small_maps_are_searched_briefly(void **state)
 {
