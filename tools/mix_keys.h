@@ -45,6 +45,7 @@ struct mix_options {
                 {"frozen", (args)->frozen_arg},                           \
                 {"lora_rank", (args)->lora_rank_arg},                     \
                 {"gradients", (args)->gradients_arg},                     \
+                {"exchange_processors", (args)->exchange_processors_arg}, \
                 {"overlap", (args)->overlap_arg},                         \
                 {"rank_order", (args)->order_arg}},                       \
         .cluster = (args)->cluster_arg, .stacks = (args)->stacks_arg,     \

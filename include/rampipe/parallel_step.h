@@ -112,9 +112,11 @@ struct parallel_mix {
     bool attention_fp8;
     bool gather_fp8; /* shards of weights are gathered in 8 bits */
     unsigned
-        gradient; /* bytes of an element of the gradients that are held and exchanged;
+        gradient;   /* bytes of an element of the gradients that are held and exchanged;
                           0: as the stack says */
-    bool graph;   /* CUDA graphs: the host issues no single kernels */
+    unsigned taken; /* processors that an exchange beside computing takes from it; 0:
+                       what the stack leaves exposed is all that it costs */
+    bool graph;     /* CUDA graphs: the host issues no single kernels */
     const struct parallel_schedule *schedule;
 };
 

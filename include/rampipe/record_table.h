@@ -501,6 +501,9 @@ REC_ROW(TRAINING, ALONE, "training",
           "which products have adapters: of qkv, proj, mlp; without it qkv,proj")
     REC_KEY("cuda_graph", TEXT, "none, layer, iteration")
     REC_KEY("param_gather", TEXT, "precision in which shards of weights are gathered")
+    REC_KEY("exchange_processors", COUNT,
+          "processors that an exchange beside computing takes from it; without it what "
+          "the stack leaves exposed is all that it costs")
     REC_KEY("gradients", TEXT,
           "what gradients are held and exchanged in: bf16, fp32, or as the stack does")
     REC_KEY("schedule", TEXT,

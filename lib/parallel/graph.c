@@ -96,6 +96,12 @@ write_step(struct parallel_graph *graph, const struct parallel_question *q,
     bool ok;
     if (graph->orders)
         return write_orders(q, id, writer, err);
+    if (q->mix.taken && graph->colls & q->mix.overlap & PARALLEL_OVERLAP_DP)
+        return rec_fail(
+            err, REC_DATA,
+            "exchange_processors does not go with exchanges of replicas beside "
+            "backward that the network times (colls): what those take is not "
+            "modelled");
     ok = make_net(graph, q, err) &&
          parallel_times_make(&q->model, &q->mix, &q->machine, &times, err) &&
          parallel_program_make(&program, graph, q, &times, err) &&

@@ -206,6 +206,7 @@ parallel_mix_read(struct parallel_key *f, const struct parallel_tables *tables,
         .attention_fp8 = parallel_key_word(f, "attention_precision", attentions) == 1,
         .gather_fp8 = parallel_key_word(f, "param_gather", gathers) == 1,
         .gradient = 2 * parallel_key_word(f, "gradients", gradients),
+        .taken = parallel_key_count(f, "exchange_processors", 0),
         .graph = parallel_key_word(f, "cuda_graph", graphs) > 0,
     };
     mix->etp =

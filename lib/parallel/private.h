@@ -236,6 +236,10 @@ void parallel_segment_times(const struct parallel_model *model,
                             double forward[PARALLEL_SEGMENTS],
                             double backward[PARALLEL_SEGMENTS]);
 /* Bytes that casting an element of the weights moves, once in a step. */
+/* The share of an exchange beside computing that is not hidden: what the stack leaves
+ * exposed, and of the rest what computing loses by the processors that it lacks. */
+double parallel_exposed(const struct parallel_mix *mix,
+                        const struct parallel_machine *machine);
 /* Bytes of an element of the gradients that are exchanged. */
 double parallel_gradient(const struct parallel_mix *mix,
                          const struct parallel_machine *machine);

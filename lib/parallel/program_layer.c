@@ -118,7 +118,7 @@ static double
 exposed(const struct cutting *c, unsigned overlap)
 {
     const struct parallel_question *q = c->mk->q;
-    return q->mix.overlap & overlap ? fmin(1, q->machine.stack->exposed) : 1;
+    return q->mix.overlap & overlap ? fmin(1, parallel_exposed(&q->mix, &q->machine)) : 1;
 }
 
 /* ---- halves of a layer -------------------------------------------------- */
@@ -257,7 +257,7 @@ static const struct parallel_cut *
 cut_of(struct parallel_making *mk, const struct parallel_kind *kind)
 {
     struct parallel_cut *cut = &mk->cut[kind - mk->q->model.kind];
-    const struct parallel_question *q = &*mk->q;
+    const struct parallel_question *q = mk->q;
     struct parallel_mix mix = q->mix;
     double ignored[PARALLEL_SEGMENTS];
     if (cut->known)

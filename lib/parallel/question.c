@@ -241,6 +241,10 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
         return rec_fail(f->err, REC_NO, "device '%s' has no peak for %s", q->device,
                         precision_name(&q->mix));
     m->processors = (double)device->processors;
+    if (q->mix.taken >= device->processors)
+        return rec_reader_fail(f->reader, f->err,
+                               "exchange_processors must be fewer than the %.0f of '%s'",
+                               m->processors, q->device);
     m->bandwidth = device->bandwidth;
     m->memory = device->memory;
     m->inside = fabric->bandwidth * fabric->reach;

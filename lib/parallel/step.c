@@ -34,10 +34,18 @@ parallel_parts_sum(const struct parallel_parts *p)
            p->expert + p->shards;
 }
 
+double
+parallel_exposed(const struct parallel_mix *mix, const struct parallel_machine *machine)
+{
+    double exposed = machine->stack->exposed;
+    return exposed + fmax(0, 1 - exposed) * mix->taken / machine->processors;
+}
+
 static double
 shown(const struct question *q, unsigned overlap, double seconds)
 {
-    return q->mix->overlap & overlap ? seconds * q->machine->stack->exposed : seconds;
+    return q->mix->overlap & overlap ? seconds * parallel_exposed(q->mix, q->machine)
+                                     : seconds;
 }
 
 /* ---- exchanges of a layer ---------------------------------------------------- */
@@ -101,7 +109,7 @@ add_context(const struct question *q, struct parallel_passes *p)
                                 traffic.keys);
     backward = 2 * forward;
     if (q->mix->overlap & PARALLEL_OVERLAP_CP) {
-        double share = q->machine->stack->exposed;
+        double share = parallel_exposed(q->mix, q->machine);
         forward = fmax(forward * share, forward - p->forward.attention);
         backward = fmax(backward * share, backward - p->backward.attention);
     }
@@ -146,7 +154,8 @@ add_shards(const struct question *q, const struct parallel_kind *kind,
            struct parallel_passes *p)
 {
     double dense = 0, experts = 0, gather, scatter, c;
-    double element = q->mix->gather_fp8 ? 1 : ELEMENT, x = q->machine->stack->exposed;
+    double element = q->mix->gather_fp8 ? 1 : ELEMENT;
+    double x = parallel_exposed(q->mix, q->machine);
     parallel_held(kind, q->mix, q->model, &dense, &experts);
     gather = exchange_both(q, PARALLEL_SHARDS, "all-gather", dense, experts, element);
     dense = experts = 0;
@@ -385,7 +394,7 @@ void
 parallel_once_hide(const struct parallel_mix *mix, const struct parallel_machine *machine,
                    double forward, double backward, struct parallel_once *once)
 {
-    double hidden = 1 - machine->stack->exposed, rounds = beside(mix);
+    double hidden = 1 - parallel_exposed(mix, machine), rounds = beside(mix);
     if (!(mix->overlap & PARALLEL_OVERLAP_DP))
         return;
     once->gradients -= hidden * fmin(once->gradients, rounds * backward);
