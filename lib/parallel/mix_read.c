@@ -155,8 +155,12 @@ read_replicas(struct parallel_key *f, struct parallel_mix *mix)
     }
     if (f->ok && gpus > 0 && gpus != parallel_ranks(mix))
         f->ok = rec_reader_fail(
-            f->reader, f->err, "tp x pp x cp x dp is %llu, but gpus=%llu",
-            (unsigned long long)parallel_ranks(mix), (unsigned long long)gpus);
+            f->reader, f->err,
+            "tp x pp x cp x dp is %llu, but gpus=%llu; %s=%llu would do",
+            (unsigned long long)parallel_ranks(mix), (unsigned long long)gpus,
+            gpus % replica == 0 ? "dp" : "gpus",
+            (unsigned long long)(gpus % replica == 0 ? gpus / replica
+                                                     : parallel_ranks(mix)));
     batch = parallel_key_count(f, "replica_batch", 0);
     if (f->ok && batch > 0 && !rec_find_key(f->rec, "gbs", &value)) {
         if (batch * mix->dp > INT32_MAX)
