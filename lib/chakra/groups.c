@@ -59,7 +59,7 @@ read_ranks(struct chakra_reading *r, struct rec_str list, uint32_t *n, bool *val
             return false;
         t->group_rank[t->ngroup_ranks + (*n)++] = (uint32_t)rank;
     }
-    if (*valid)
+    if (*valid && *n > 0) /* no rank: there may be no array yet */
         qsort(t->group_rank + t->ngroup_ranks, *n, sizeof *t->group_rank, by_number);
     for (uint32_t i = 1; *valid && i < *n; i++)
         *valid =
@@ -78,9 +78,9 @@ add_group(struct chakra_reading *r, const struct chakra_node *node, struct rec_s
     const char *kept = copy && !known ? chakra_keep(r, copy) : NULL;
     free(copy);
     if (known)
-        return (known->n == n &&
-                memcmp(t->group_rank + known->first, t->group_rank + t->ngroup_ranks,
-                       n * sizeof *t->group_rank) == 0) ||
+        return (known->n == n && (n == 0 || memcmp(t->group_rank + known->first,
+                                                   t->group_rank + t->ngroup_ranks,
+                                                   n * sizeof *t->group_rank) == 0)) ||
                chakra_fail(t, node, r->err,
                            "process group '%s' has other ranks in a node before it",
                            known->name);
