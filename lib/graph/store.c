@@ -85,6 +85,7 @@ graph_read_job(const struct rec_reader *reader, const struct rec *rec,
                struct graph_job *job, struct rec_error *err)
 {
     uint64_t steps;
+    *job = (struct graph_job){.known = NULL};
     if (!rec_need(reader, rec, err) ||
         !rec_get_number(reader, rec, 3, &job->arrival, err) ||
         !rec_get_count(reader, rec, 4, &steps, err) ||
