@@ -93,15 +93,18 @@ write_step(struct parallel_graph *graph, const struct parallel_question *q,
 {
     struct parallel_times times = {0};
     struct parallel_program program = {0};
+    unsigned beside = q->mix.overlap;
     bool ok;
     if (graph->orders)
         return write_orders(q, id, writer, err);
-    if (q->mix.taken && graph->colls & q->mix.overlap & PARALLEL_OVERLAP_DP)
-        return rec_fail(
-            err, REC_DATA,
-            "exchange_processors does not go with exchanges of replicas beside "
-            "backward that the network times (colls): what those take is not "
-            "modelled");
+    if (q->mix.zero >= 3) /* shards are exchanged beside the passes in any case */
+        beside |= PARALLEL_OVERLAP_DP;
+    if (q->mix.taken &&
+        graph->colls & beside & (PARALLEL_OVERLAP_DP | PARALLEL_OVERLAP_PP))
+        return rec_fail(err, REC_DATA,
+                        "exchange_processors does not go with messages and exchanges of "
+                        "replicas beside the passes that the network times (colls): what "
+                        "those take is not modelled");
     ok = make_net(graph, q, err) &&
          parallel_times_make(&q->model, &q->mix, &q->machine, &times, err) &&
          parallel_program_make(&program, graph, q, &times, err) &&

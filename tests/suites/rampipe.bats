@@ -87,9 +87,9 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces"
     # docs/training.md: with few samples, gradients of 32 bits decide, and it says what would halve them
     mix[-1]=8
     rampipe step --model traces/models/llama-2-70b.json "${mix[@]}" 2>/dev/null >few
-    grep -q '^step  *1\.03 s\|^step  *1\.028 s' few && grep -q 'summed in 32 bits; --gradients bf16 would halve them' few
+    grep -q 'summed in 32 bits; --gradients bf16 would halve them' few
     rampipe step --model traces/models/llama-2-70b.json "${mix[@]}" --gradients bf16 2>/dev/null >half
-    grep -q '^step  *0\.72[0-9]* s\|^step  *0\.73 s' half
+    [ "$(awk '/^step/ { printf "%.2f s ", $2 }' few half)" = '1.03 s 0.73 s ' ]
     # the graph is the same step
     sed -n 's/^# *//p' said | tail -n 2 | bash -o pipefail | awk -F '\t' '$2 == "step time" && $3 == "mean" { printf "%.4g\n", $4 }' >graph
     [ "$(cat graph)" = "$(sed -n 's/^step  *\([0-9.]*\) s/\1/p' out)" ]
