@@ -45,12 +45,20 @@ LIBS := -pthread -lsqlite3 -lcsv -lyajl -lyaml -lglpk -lprotobuf-c -ldeflate -lz
 LINKED = -Wl,--as-needed $(LIBS) $(LDLIBS)
 # Small libraries are linked into the tools, if they are there as static libraries: loading them would
 # take longer than the work on a small input. STATIC= links shared ones, as distributions want.
-STATIC ?= csv deflate gsl gslcblas protobuf-c yajl yaml z
+STATIC ?= c csv deflate gsl gslcblas protobuf-c yajl yaml z
 archive = $(patsubst libyajl.a,libyajl_s.a,$(1:-l%=lib%.a))
 STATIC_HERE := $(shell for a in $(call archive,$(STATIC:%=-l%)); do \
     case $$($(CC) -print-file-name=$$a) in (/*) echo $$a ;; esac; done)
 static = $(if $(filter $(STATIC_HERE),$(call archive,$(1))),-l:$(call archive,$(1)),$(1))
 TOOL_LINKED = -Wl,--as-needed $(foreach l,$(LIBS),$(call static,$(l))) $(LDLIBS)
+# With the C library in them, too, tools start in two thirds of the time. All libraries must be there as static ones,
+# but for the large ones: the tool of one of them loads it, and the C library with it. Sanitizers want a shared one.
+LARGE := -lsqlite3 -lglpk
+LOADING := rec2sqlite
+CONTAINED_LINKED = -static-pie $(filter-out $(LARGE),$(TOOL_LINKED))
+CONTAINED := $(if $(filter c,$(STATIC)),$(if $(findstring -fsanitize,$(CFLAGS) $(LDFLAGS)),,$(shell \
+    echo 'int main(void) { return 0; }' | $(LINK) -x c - $(CONTAINED_LINKED) -o /dev/null 2>/dev/null && echo yes)))
+contained = $(if $(CONTAINED),$(if $(filter $(LOADING),$(1)),,yes))
 
 # tools/NAME.ggo is a tool, and tools/NAME-MODE.ggo a mode of the tool NAME.
 GGO := $(foreach n,$(basename $(notdir $(wildcard tools/*.ggo))),\
@@ -157,10 +165,16 @@ objects = $(BUILD)/tools/$(1).o $(BUILD)/ggo/$(1).o \
 modes = $(filter $(1)-%,$(MODES))
 whole = $(foreach n,$(1) $(call modes,$(1)),$(call objects,$(n)))
 .SECONDEXPANSION:
-$(BUILD)/bin/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(if $$(filter $$m,$$(APART)),\
-    $(BUILD)/tools/$$m.exec.o,$$(call objects,$$m))) $(LIB)
+in_tool = $(call objects,$(1)) $(foreach m,$(call modes,$(1)),$(if $(filter $m,$(APART)),\
+    $(BUILD)/tools/$m.exec.o,$(call objects,$m)))
+$(BUILD)/bin/%: $$(call in_tool,$$*) $(LIB)
 	@mkdir -p $(@D)
-	$(call quiet,LINK)$(LINK) $^ $(TOOL_LINKED) -o $@
+	$(call quiet,LINK)$(LINK) $^ $(if $(call contained,$*),$(CONTAINED_LINKED),$(TOOL_LINKED)) -o $@
+# Tests that preload a library, which takes the place of calls, need tools that load the C library.
+LOADED := $(TOOLS:%=$(BUILD)/tests/loaded/bin/%)
+$(LOADED): $(BUILD)/tests/loaded/bin/%: $$(call in_tool,$$*) $(LIB) | $(BUILD)/bin/%
+	@mkdir -p $(@D) && ln -sfn ../../libexec $(@D)/../libexec
+	$(if $(call contained,$*),$(call quiet,LINK)$(LINK) $^ $(TOOL_LINKED) -o $@,@ln -sf ../../../bin/$* $@)
 # The program of a mode is the tool with the mode itself in it.
 $(BUILD)/libexec/rampipe/%: $$(call whole,$$(call tool_of,$$*)) $(LIB)
 	@mkdir -p $(@D)
@@ -215,8 +229,7 @@ KIND := $(patsubst %,$(BUILD)/tests/kind/%,alloc graph2et et2graph metrics parti
 $(BUILD)/tests/kind/pods.o: tests/kind/pods.c $(LIB)
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,$(TEST_WARN)) -c $< -o $@
-$(KIND): $(BUILD)/tests/kind/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(if $$(filter $$m,$$(APART)),\
-    $(BUILD)/tools/$$m.exec.o,$$(call objects,$$m))) $(BUILD)/tests/kind/pods.o $(LIB)
+$(KIND): $(BUILD)/tests/kind/%: $$(call in_tool,$$*) $(BUILD)/tests/kind/pods.o $(LIB)
 	$(call quiet,LINK)$(LINK) $^ $(TOOL_LINKED) -o $@
 
 # The shim is preloaded into the tools. It is built without the user's flags, because sanitizers do not
@@ -226,11 +239,11 @@ $(SHIM): tests/fault/shim.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(CC) $(WARN) $(FIXED) -O2 -g -fPIC -shared $< -o $@
 
-check: build/needs/test build/needs/man $(BIN) $(FRONT) $(UNIT) $(BENCH) $(SHIM) $(KIND)
+check: build/needs/test build/needs/man $(BIN) $(FRONT) $(UNIT) $(BENCH) $(SHIM) $(KIND) $(LOADED)
 	@BUILD=$(BUILD) tests/run
 
 # Runs the cases many times, each time with another call of one of the tools failing.
-check-faults: build/needs/test $(BIN) $(SHIM)
+check-faults: build/needs/test $(LOADED) $(BIN) $(SHIM)
 	@BUILD=$(BUILD) tests/fault/sweep
 
 # Builds and tries a fresh copy of the tree as on a machine that has only the packages for building.

@@ -6,7 +6,7 @@
 # shellcheck source=tests/suites/programs.bash
 source "$ROOT/tests/suites/programs.bash"
 setup_file() {
-    export FAULT_STEP=${FAULT_STEP:-2}
+    export FAULT_STEP=${FAULT_STEP:-2} PATH=$BUILD/tests/loaded/bin:$PATH
     cd "$BATS_FILE_TMPDIR" && make_programs && gzip -k graph.rec || return
     export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 }

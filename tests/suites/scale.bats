@@ -6,6 +6,7 @@ setup_file() {
 }
 setup() {
     trap - DEBUG
+    PATH=$BUILD/tests/loaded/bin:$PATH
     cd "$BATS_TEST_TMPDIR" || return 1
     # the runtime of a sanitizer must be the first library, so nothing can be preloaded
     ! nm "$BUILD/bin/sim" | grep -q __asan_init || skip "sanitizers take no preloaded library"

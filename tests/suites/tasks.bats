@@ -152,7 +152,7 @@ int fsync(int fd)
 }
 C
     # the runtime of a sanitizer wants to be the first library, but sync.so is
-    export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
+    export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 PATH=$BUILD/tests/loaded/bin:$PATH
     task a - sub/x 'touch sub/x' >tasks.rec
     mkdir sub
     LD_PRELOAD=$PWD/sync.so runtasks --log log tasks.rec >out
