@@ -135,6 +135,23 @@ reading_rounds_as_the_c_library(void **state)
     }
 }
 
+/* Zeros count neither before nor behind what matters, however many they are: 1 with n zeros
+ * before it behind the point is 10^-(n + 1). */
+static void
+zeros_do_not_count(void **state)
+{
+    enum { MOST = 150000 };
+    static char text[MOST + 32];
+    double value;
+    (void)state;
+    for (int n = 0; n <= MOST; n = n < 40 ? n + 1 : 2 * n) {
+        snprintf(text, sizeof text, "%0*d.5", n + 1, 7);
+        assert_true(rec_parse_num(rec_str(text), &value) && value == 7.5);
+        snprintf(text, sizeof text, "0.%0*de%d", n + 1, 1, n + 3);
+        assert_true(rec_parse_num(rec_str(text), &value) && value == 100);
+    }
+}
+
 /* Integers halfway between two doubles, which go to the even one, and what is nearest to
  * them on both sides. */
 static void
@@ -352,6 +369,7 @@ main(void)
         cmocka_unit_test(a_number_ends_with_its_view),
         cmocka_unit_test(integers_are_read_strictly),
         cmocka_unit_test(reading_rounds_as_the_c_library),
+        cmocka_unit_test(zeros_do_not_count),
         cmocka_unit_test(halves_are_rounded_to_even),
         cmocka_unit_test(random_bit_patterns_are_shortest),
         cmocka_unit_test(powers_and_their_neighbours_are_shortest),
