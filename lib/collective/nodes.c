@@ -12,7 +12,7 @@
 /* Processors that forward tokens do more for each further node: combine of 8 nodes of
  * H100 takes 1.3 times that of 2 with 4 processors, which then are the limit. */
 #define FORWARD 1.15
-/* Latency of tokens grows by this for each doubling of the nodes: one token in normal
+/* Latency of tokens grows by this for each doubling of the group: one token in normal
  * mode takes 27 and 38 us to 2 and 8 nodes, and 49 and 66 us back. */
 #define LATENCY_GROWTH 1.17
 /* Share of an adapter's bandwidth that tokens reach, measured with 2 to 8 nodes. */
@@ -173,11 +173,37 @@ other_ranks(const struct collective_groups *groups, uint64_t ranks, uint64_t nod
     return true;
 }
 
-/* The share of a rank's messages that leaves its node. */
+/* The share of a rank's messages that leaves its node, or the rank itself. */
 static double
-leaving(double nodes)
+leaving(double parts)
 {
-    return 1 - 1 / nodes;
+    return 1 - 1 / parts;
+}
+
+/*
+ * Tokens in another group of one node than the only one that was measured: transfer in
+ * proportion to the share of messages that leaves a rank, latency by doublings. This was
+ * checked on 4 and 8 ranks, so not beyond a doubling.
+ */
+bool
+collective_law_one_group(const struct collective_groups *groups, uint64_t ranks,
+                         double size, double *seconds, uint64_t *from)
+{
+    const struct collective_series *one = NULL;
+    double floor, transfer;
+
+    for (size_t i = 0; i < groups->n; i++)
+        if (groups->series[i]->nodes == 1 && !one)
+            one = groups->series[i];
+    if (!one || collective_bus_factor(one->what.kind, 2) > 0 || ranks > 2 * one->ranks ||
+        2 * ranks < one->ranks)
+        return false;
+    floor = collective_floor(groups->table, one);
+    transfer = fmax(0, collective_curve(groups->table, one, size) - floor);
+    *seconds = floor * pow(LATENCY_GROWTH, log2((double)ranks / (double)one->ranks)) +
+               transfer * leaving((double)ranks) / leaving((double)one->ranks);
+    *from = one->ranks;
+    return true;
 }
 
 /* How many other nodes a token goes to: experts are drawn from at most 4 nodes. */

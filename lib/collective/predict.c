@@ -125,7 +125,8 @@ struct sheets {
  *     t(S) = l t'(S / (l b))      l, b: latency and bandwidth of this one over that one
  *
  * Of exchanges of tokens l is 1: their libraries have kernels of their own, so that the
- * latency of NCCL says nothing of theirs, and b has no share that NCCL reaches.
+ * latency of NCCL says nothing of theirs, and b has no share that NCCL reaches. A node of
+ * the relative may have another number of GPUs, so that its only group is another one.
  *
  * Whether more than two GPUs reach each other over PCIe depends on the machine and is not
  * on a data sheet. For them a ring of steps is taken, each of which is as fast as between
@@ -138,6 +139,7 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
     const struct collective_fabric *to = sheets->to, *from = sheets->from;
     bool nccl = collective_bus_factor(ask->what.kind, 2) > 0;
     double l = nccl ? to->latency / from->latency : 1, b, size, n = (double)ask->ranks;
+    uint64_t group = ask->ranks; /* of the relative */
     bool steps = ask->nodes == 1 && ask->ranks > 2 && from->link == COLLECTIVE_PCIE &&
                  collective_fabric_slots(to, ask->ranks);
 
@@ -163,7 +165,9 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
         if (!on_system(groups, 2, 1, 2 * size / n, answer))
             return false;
         answer->seconds = floor + (n - 1) * fmax(0, answer->seconds - two);
-    } else if (!on_system(groups, ask->ranks, ask->nodes, size, answer))
+    } else if (!on_system(groups, ask->ranks, ask->nodes, size, answer) &&
+               (ask->nodes > 1 || !collective_law_one_group(groups, ask->ranks, size,
+                                                            &answer->seconds, &group)))
         return false;
     answer->seconds *= l;
     answer->how = COLLECTIVE_SHEET;
@@ -171,6 +175,10 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
              "data sheet %s: %s%s times %.3g in latency, %.3g in bandwidth", to->name,
              groups->series[0]->system,
              nccl && groups->series[0]->what.dtype[0] ? " of integers" : "", l, b);
+    if (group != ask->ranks)
+        snprintf(answer->law + strlen(answer->law),
+                 sizeof answer->law - strlen(answer->law), ", its group of %llu ranks",
+                 (unsigned long long)group);
     return true;
 }
 

@@ -49,6 +49,11 @@ bool collective_law_nodes(const struct collective_groups *groups, uint64_t ranks
                           const struct collective_fabric *fabric,
                           struct collective_answer *answer);
 
+/* Tokens in a group of one node, from the only such group that was measured, of `from`
+ * ranks (nodes.c). Its error is that of data sheets, for which it stands in. */
+bool collective_law_one_group(const struct collective_groups *groups, uint64_t ranks,
+                              double size, double *seconds, uint64_t *from);
+
 /* ---- fabric.c ---- */
 
 /* The record whose name is the longest beginning of `name`; NULL: there is none. */

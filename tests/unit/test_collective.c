@@ -389,6 +389,34 @@ test_sheet(void **state)
     collective_table_free(&table);
 }
 
+/* Nodes of `new` exchange tokens among 8 ranks in 10 us + 1 us a token, of which 7/8
+ * leave their rank. Among 4 ranks of `old`, half as many, latency is 10 us / 1.17, and
+ * 3/4 of the tokens leave, at half the bandwidth: 20 take 40 us * (3/4) / (7/8). Other 4
+ * ranks of `new` itself have its bandwidth. More than twice or less than half the ranks
+ * were never checked. */
+static void
+test_sheet_one_group(void **state)
+{
+    static const uint64_t far[] = {2, 3, 17, 32};
+    struct collective_table table;
+    struct collective_answer answer;
+    struct rec_error err;
+    (void)state;
+    read_table(&table, SHEETS);
+    assert_near(seconds(&table, ask("old", "x-dispatch", 4, 1, 20), COLLECTIVE_SHEET),
+                10e-6 / 1.17 + 240e-6 / 7, 1e-14);
+    assert_near(seconds(&table, ask("old", "x-dispatch", 16, 1, 20), COLLECTIVE_SHEET),
+                11.7e-6 + 40e-6 * (15.0 / 16) / (7.0 / 8), 1e-14);
+    assert_near(seconds(&table, ask("new-8", "x-dispatch", 4, 1, 20), COLLECTIVE_SHEET),
+                10e-6 / 1.17 + 120e-6 / 7, 1e-14);
+    for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+        struct collective_ask question = ask("old", "x-dispatch", far[i], 1, 20);
+        assert_false(collective_seconds(&table, &question, &answer, &err));
+        assert_int_equal(err.code, REC_NO);
+    }
+    collective_table_free(&table);
+}
+
 /* The version that is asked for, or else the newest: 2.29 is newer than 2.3. */
 static void
 test_version(void **state)
@@ -485,9 +513,9 @@ main(void)
         cmocka_unit_test(test_ring_pieces),  cmocka_unit_test(test_growth),
         cmocka_unit_test(test_more_nodes),   cmocka_unit_test(test_nodes_between),
         cmocka_unit_test(test_shapes),       cmocka_unit_test(test_own_adapters),
-        cmocka_unit_test(test_sheet),        cmocka_unit_test(test_version),
-        cmocka_unit_test(test_type),         cmocka_unit_test(test_bus),
-        cmocka_unit_test(test_shipped),
+        cmocka_unit_test(test_sheet),        cmocka_unit_test(test_sheet_one_group),
+        cmocka_unit_test(test_version),      cmocka_unit_test(test_type),
+        cmocka_unit_test(test_bus),          cmocka_unit_test(test_shipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
