@@ -180,6 +180,25 @@ leaving(double parts)
     return 1 - 1 / parts;
 }
 
+/* Bytes of a token: a state in fp8 with a scale for each 128, or in bf16. */
+static double
+token_bytes(const struct collective_what *what)
+{
+    bool fp8 = strstr(what->kind, "dispatch") != NULL;
+    return (double)what->hidden * (fp8 ? 1 + 4.0 / 128 : 2);
+}
+
+/* A token crosses once to each other rank that has an expert of it, and experts are drawn
+ * evenly: (n - 1) (1 - (1 - 1/n)^topk) copies. */
+double
+collective_tokens_least(const struct collective_what *what, uint64_t ranks, double size,
+                        double bandwidth)
+{
+    double n = (double)ranks,
+           others = (n - 1) * (1 - pow(leaving(n), (double)what->topk));
+    return size * token_bytes(what) * others / bandwidth;
+}
+
 /*
  * Tokens in another group of one node than the only one that was measured: transfer in
  * proportion to the share of messages that leaves a rank, latency by doublings. This was
@@ -211,14 +230,6 @@ static double
 remote(double nodes)
 {
     return fmin(nodes, 4) * leaving(nodes);
-}
-
-/* Bytes of a token: a state in fp8 with a scale for each 128, or in bf16. */
-static double
-token_bytes(const struct collective_what *what)
-{
-    bool fp8 = strstr(what->kind, "dispatch") != NULL;
-    return (double)what->hidden * (fp8 ? 1 + 4.0 / 128 : 2);
 }
 
 /*
