@@ -119,9 +119,9 @@ struct collective_answer {
     double seconds;
     double busbw; /* bytes/s as nccl-tests prints it; 0: it has none for this kind */
     enum collective_how how;
-    double largest;  /* size that was measured, of the groups that the time comes from */
-    char law[240];   /* the same in words */
-    bool other_link; /* how=sheet: the links of the other system are not as fast */
+    double largest; /* size that was measured, of the groups that the time comes from */
+    char law[240];  /* the same in words */
+    const char *apart; /* the case that it was checked in; NULL: the one of `how` */
     const struct collective_check *check; /* NULL: never checked; owned by the table */
 };
 

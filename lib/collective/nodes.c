@@ -295,6 +295,7 @@ other_nodes(const struct collective_groups *groups, uint64_t ranks, uint64_t nod
 
     if (!a || !b || (near.above && (adapter <= 0 || b->what.hidden == 0)))
         return false;
+    answer->apart = near.above ? "tokens-between" : NULL;
     answer->seconds = near.above
                           ? tokens_between(groups, a, b, (double)nodes, size, adapter)
                           : tokens_beyond(groups, a, b, (double)nodes, size);

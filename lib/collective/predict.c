@@ -206,8 +206,9 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
                                                             &answer->seconds, &group)))
         return false;
     answer->seconds *= l;
-    answer->other_link = has_other_link(sheets, ask->ranks);
-    if (answer->other_link && ask->what.sms > 0 && ask->nodes == 1)
+    answer->apart =
+        !nccl && has_other_link(sheets, ask->ranks) ? "tokens-generation" : NULL;
+    if (answer->apart && ask->what.sms > 0 && ask->nodes == 1)
         answer->seconds =
             fmax(answer->seconds,
                  collective_tokens_least(&ask->what, ask->ranks, ask->size,
@@ -311,8 +312,8 @@ find_check(const struct collective_table *table, const struct collective_ask *as
     char name[40];
     if (how == COLLECTIVE_SHEET && ask->nodes > 1)
         return NULL;
-    if (how == COLLECTIVE_SHEET && tokens && answer->other_link)
-        snprintf(name, sizeof name, "tokens-generation");
+    if (answer->apart)
+        snprintf(name, sizeof name, "%s", answer->apart);
     else
         snprintf(name, sizeof name, "%s%s%s", tokens ? "tokens-" : "", names[how],
                  how != COLLECTIVE_SHEET || tokens              ? ""

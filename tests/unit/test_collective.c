@@ -218,7 +218,7 @@ test_more_nodes(void **state)
  *
  * If 8 nodes take 1 us a token, 7e9 bytes/s, they are not congested, and show the
  * wire: 3 / 3.5 of 1 ms, which is less than forwarding. With 2 us a token it is 12/7
- * ms. */
+ * ms. The error of such an answer is that of nodes between others. */
 static void
 test_nodes_between(void **state)
 {
@@ -232,17 +232,23 @@ test_nodes_between(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct collective_table table;
         struct collective_ask question = ask("m", "x-combine", 32, 4, 1000);
-        char text[400];
+        struct collective_answer answer;
+        struct rec_error err;
+        char text[500];
         question.what.hidden = 1000;
         snprintf(text, sizeof text,
                  "fabric\tm\tnvlink\t1e11\t1e-5\tadapter=5e9\n"
                  "series\ta\tm\tx-combine\t16\t2\thidden=1000\n"
                  "piece\ta\t1\t2048\t1e-5\t1e6\n"
                  "series\tb\tm\tx-combine\t64\t8\thidden=1000\n"
-                 "piece\tb\t1\t2048\t4e-5\t%s\n",
+                 "piece\tb\t1\t2048\t4e-5\t%s\n"
+                 "checked\ttokens-nodes\t1\t0.1\t0.1\t0.1\tabout=x\n"
+                 "checked\ttokens-between\t1\t0.2\t0.2\t0.2\tabout=x\n",
                  rows[i].rate);
         read_table(&table, text);
         assert_near(seconds(&table, question, COLLECTIVE_NODES), rows[i].seconds, 1e-12);
+        assert_true(collective_seconds(&table, &question, &answer, &err));
+        assert_near(answer.check->mean, 0.2, 1e-15);
         collective_table_free(&table);
     }
 }
