@@ -142,7 +142,7 @@ ratios(const struct sheets *sheets, const struct collective_ask *ask, double *la
     double link = link_ratio(sheets, ask->ranks);
 
     *latency = to->latency / from->latency;
-    *bandwidth = link * to->reach / from->reach;
+    *bandwidth = link * (to->reach / from->reach);
     if (ask->nodes > 1)
         *bandwidth = to->adapter / from->adapter;
     if (nccl)
