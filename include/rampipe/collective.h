@@ -121,6 +121,7 @@ struct collective_answer {
     enum collective_how how;
     double largest; /* size that was measured, of the groups that the time comes from */
     char law[240];  /* the same in words */
+    const char *apart; /* the case that it was checked in; NULL: the one of `how` */
     const struct collective_check *check; /* NULL: never checked; owned by the table */
 };
 

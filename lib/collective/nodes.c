@@ -12,7 +12,7 @@
 /* Processors that forward tokens do more for each further node: combine of 8 nodes of
  * H100 takes 1.3 times that of 2 with 4 processors, which then are the limit. */
 #define FORWARD 1.15
-/* Latency of tokens grows by this for each doubling of the nodes: one token in normal
+/* Latency of tokens grows by this for each doubling of the group: one token in normal
  * mode takes 27 and 38 us to 2 and 8 nodes, and 49 and 66 us back. */
 #define LATENCY_GROWTH 1.17
 /* Share of an adapter's bandwidth that tokens reach, measured with 2 to 8 nodes. */
@@ -173,18 +173,11 @@ other_ranks(const struct collective_groups *groups, uint64_t ranks, uint64_t nod
     return true;
 }
 
-/* The share of a rank's messages that leaves its node. */
+/* The share of a rank's messages that leaves its node, or the rank itself. */
 static double
-leaving(double nodes)
+leaving(double parts)
 {
-    return 1 - 1 / nodes;
-}
-
-/* How many other nodes a token goes to: experts are drawn from at most 4 nodes. */
-static double
-remote(double nodes)
-{
-    return fmin(nodes, 4) * leaving(nodes);
+    return 1 - 1 / parts;
 }
 
 /* Bytes of a token: a state in fp8 with a scale for each 128, or in bf16. */
@@ -193,6 +186,50 @@ token_bytes(const struct collective_what *what)
 {
     bool fp8 = strstr(what->kind, "dispatch") != NULL;
     return (double)what->hidden * (fp8 ? 1 + 4.0 / 128 : 2);
+}
+
+/* A token crosses once to each other rank that has an expert of it, and experts are drawn
+ * evenly: (n - 1) (1 - (1 - 1/n)^topk) copies. */
+double
+collective_tokens_least(const struct collective_what *what, uint64_t ranks, double size,
+                        double bandwidth)
+{
+    double n = (double)ranks,
+           others = (n - 1) * (1 - pow(leaving(n), (double)what->topk));
+    return size * token_bytes(what) * others / bandwidth;
+}
+
+/*
+ * Tokens in another group of one node than the only one that was measured: transfer in
+ * proportion to the share of messages that leaves a rank, latency by doublings. This was
+ * checked on 4 and 8 ranks, so not beyond a doubling.
+ */
+bool
+collective_law_one_group(const struct collective_groups *groups, uint64_t ranks,
+                         double size, double *seconds, uint64_t *from)
+{
+    const struct collective_series *one = NULL;
+    double floor, transfer;
+
+    for (size_t i = 0; i < groups->n; i++)
+        if (groups->series[i]->nodes == 1 && !one)
+            one = groups->series[i];
+    if (!one || collective_bus_factor(one->what.kind, 2) > 0 || ranks > 2 * one->ranks ||
+        2 * ranks < one->ranks)
+        return false;
+    floor = collective_floor(groups->table, one);
+    transfer = fmax(0, collective_curve(groups->table, one, size) - floor);
+    *seconds = floor * pow(LATENCY_GROWTH, log2((double)ranks / (double)one->ranks)) +
+               transfer * leaving((double)ranks) / leaving((double)one->ranks);
+    *from = one->ranks;
+    return true;
+}
+
+/* How many other nodes a token goes to: experts are drawn from at most 4 nodes. */
+static double
+remote(double nodes)
+{
+    return fmin(nodes, 4) * leaving(nodes);
 }
 
 /*
@@ -258,6 +295,7 @@ other_nodes(const struct collective_groups *groups, uint64_t ranks, uint64_t nod
 
     if (!a || !b || (near.above && (adapter <= 0 || b->what.hidden == 0)))
         return false;
+    answer->apart = near.above ? "tokens-between" : NULL;
     answer->seconds = near.above
                           ? tokens_between(groups, a, b, (double)nodes, size, adapter)
                           : tokens_beyond(groups, a, b, (double)nodes, size);

@@ -117,6 +117,42 @@ struct sheets {
     const struct collective_fabric *to, *from;
 };
 
+/* How many times as fast the link is. */
+static double
+link_ratio(const struct sheets *sheets, uint64_t ranks)
+{
+    return collective_fabric_bandwidth(sheets->to, ranks) /
+           collective_fabric_bandwidth(sheets->from, ranks);
+}
+
+static bool
+has_other_link(const struct sheets *sheets, uint64_t ranks)
+{
+    double ratio = link_ratio(sheets, ranks);
+    return ratio < 1 || ratio > 1;
+}
+
+/* The ratio of latency and that of bandwidth; see scale(). */
+static void
+ratios(const struct sheets *sheets, const struct collective_ask *ask, double *latency,
+       double *bandwidth)
+{
+    const struct collective_fabric *to = sheets->to, *from = sheets->from;
+    bool nccl = collective_bus_factor(ask->what.kind, 2) > 0;
+    double link = link_ratio(sheets, ask->ranks);
+
+    *latency = to->latency / from->latency;
+    *bandwidth = link * (to->reach / from->reach);
+    if (ask->nodes > 1)
+        *bandwidth = to->adapter / from->adapter;
+    if (nccl)
+        return;
+    if (ask->nodes > 1 || !has_other_link(sheets, ask->ranks))
+        *latency = 1;
+    if (ask->nodes == 1)
+        *bandwidth = ask->what.sms > 0 ? 1 : link;
+}
+
 /*
  * Scales the time of a measured system. Libraries choose their states by estimates from
  * latency and bandwidth. So two systems are in the same state where their sizes are in
@@ -124,8 +160,12 @@ struct sheets {
  *
  *     t(S) = l t'(S / (l b))      l, b: latency and bandwidth of this one over that one
  *
- * Of exchanges of tokens l is 1: their libraries have kernels of their own, so that the
- * latency of NCCL says nothing of theirs, and b has no share that NCCL reaches.
+ * Exchanges of tokens have kernels of their own, so b has no share that NCCL reaches. If
+ * both links are equally fast, l is 1: NCCL's latency on such systems differs by what
+ * these kernels do not wait for. Otherwise the generations differ, and l is as of NCCL.
+ * Kernels that were lent some processors (sms) move bytes as fast as these do, not as the
+ * link, so b is 1 for them, but no link carries more than its bandwidth. A node of the
+ * relative may have another number of GPUs, so that its only group is another one.
  *
  * Whether more than two GPUs reach each other over PCIe depends on the machine and is not
  * on a data sheet. For them a ring of steps is taken, each of which is as fast as between
@@ -137,7 +177,8 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
 {
     const struct collective_fabric *to = sheets->to, *from = sheets->from;
     bool nccl = collective_bus_factor(ask->what.kind, 2) > 0;
-    double l = nccl ? to->latency / from->latency : 1, b, size, n = (double)ask->ranks;
+    double l, b, size, n = (double)ask->ranks;
+    uint64_t group = ask->ranks; /* of the relative */
     bool steps = ask->nodes == 1 && ask->ranks > 2 && from->link == COLLECTIVE_PCIE &&
                  collective_fabric_slots(to, ask->ranks);
 
@@ -147,10 +188,7 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
     if (ask->nodes > 1 && ask->ranks > ask->nodes && nccl &&
         (to->adapters == 0 || to->adapters != from->adapters))
         return false;
-    b = ask->nodes > 1 ? to->adapter / from->adapter
-                       : collective_fabric_bandwidth(to, ask->ranks) /
-                             collective_fabric_bandwidth(from, ask->ranks) *
-                             (nccl ? to->reach / from->reach : 1);
+    ratios(sheets, ask, &l, &b);
     size = ask->size / (l * b);
     if (steps) {
         double floor, two;
@@ -163,14 +201,27 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
         if (!on_system(groups, 2, 1, 2 * size / n, answer))
             return false;
         answer->seconds = floor + (n - 1) * fmax(0, answer->seconds - two);
-    } else if (!on_system(groups, ask->ranks, ask->nodes, size, answer))
+    } else if (!on_system(groups, ask->ranks, ask->nodes, size, answer) &&
+               (ask->nodes > 1 || !collective_law_one_group(groups, ask->ranks, size,
+                                                            &answer->seconds, &group)))
         return false;
     answer->seconds *= l;
+    answer->apart =
+        !nccl && has_other_link(sheets, ask->ranks) ? "tokens-generation" : NULL;
+    if (answer->apart && ask->what.sms > 0 && ask->nodes == 1)
+        answer->seconds =
+            fmax(answer->seconds,
+                 collective_tokens_least(&ask->what, ask->ranks, ask->size,
+                                         collective_fabric_bandwidth(to, ask->ranks)));
     answer->how = COLLECTIVE_SHEET;
     snprintf(answer->law, sizeof answer->law,
              "data sheet %s: %s%s times %.3g in latency, %.3g in bandwidth", to->name,
              groups->series[0]->system,
              nccl && groups->series[0]->what.dtype[0] ? " of integers" : "", l, b);
+    if (group != ask->ranks)
+        snprintf(answer->law + strlen(answer->law),
+                 sizeof answer->law - strlen(answer->law), ", its group of %llu ranks",
+                 (unsigned long long)group);
     return true;
 }
 
@@ -253,17 +304,21 @@ by_sheet(const struct collective_table *table, const struct collective_fabric *f
  * checked over several nodes. */
 static const struct collective_check *
 find_check(const struct collective_table *table, const struct collective_ask *ask,
-           enum collective_how how, const struct collective_fabric *fabric)
+           const struct collective_answer *answer, const struct collective_fabric *fabric)
 {
     static const char *const names[] = {"size", "ranks", "nodes", "sheet"};
+    enum collective_how how = answer->how;
     bool tokens = !(collective_bus_factor(ask->what.kind, 2) > 0);
     char name[40];
     if (how == COLLECTIVE_SHEET && ask->nodes > 1)
         return NULL;
-    snprintf(name, sizeof name, "%s%s%s", tokens ? "tokens-" : "", names[how],
-             how != COLLECTIVE_SHEET || tokens              ? ""
-             : !fabric || fabric->link == COLLECTIVE_NVLINK ? "-nvlink"
-                                                            : "-pcie");
+    if (answer->apart)
+        snprintf(name, sizeof name, "%s", answer->apart);
+    else
+        snprintf(name, sizeof name, "%s%s%s", tokens ? "tokens-" : "", names[how],
+                 how != COLLECTIVE_SHEET || tokens              ? ""
+                 : !fabric || fabric->link == COLLECTIVE_NVLINK ? "-nvlink"
+                                                                : "-pcie");
     for (size_t i = table->nchecks; i-- > 0;)
         if (strcmp(table->check[i].name, name) == 0)
             return &table->check[i];
@@ -335,6 +390,6 @@ collective_seconds(const struct collective_table *table, const struct collective
         return refuse(table, ask, fabric, err);
     answer->busbw =
         ask->size / answer->seconds * collective_bus_factor(ask->what.kind, ask->ranks);
-    answer->check = find_check(table, ask, answer->how, fabric);
+    answer->check = find_check(table, ask, answer, fabric);
     return true;
 }

@@ -49,6 +49,15 @@ bool collective_law_nodes(const struct collective_groups *groups, uint64_t ranks
                           const struct collective_fabric *fabric,
                           struct collective_answer *answer);
 
+/* Tokens in a group of one node, from the only such group that was measured, of `from`
+ * ranks (nodes.c). Its error is that of data sheets, for which it stands in. */
+bool collective_law_one_group(const struct collective_groups *groups, uint64_t ranks,
+                              double size, double *seconds, uint64_t *from);
+/* What a link of this bandwidth needs at least for the tokens of a rank that are merged,
+ * seconds (nodes.c). */
+double collective_tokens_least(const struct collective_what *what, uint64_t ranks,
+                               double size, double bandwidth);
+
 /* ---- fabric.c ---- */
 
 /* The record whose name is the longest beginning of `name`; NULL: there is none. */

@@ -127,4 +127,9 @@ below() { # case, mean: of `checked` records
     : >checked
     try nccl 'system=b200-sxm,b300-sxm,gb200,gb300'
     below sheet-nvlink 0.09
+    try deepep system=gb200 # which has half the ranks in a node
+    below tokens-sheet 0.1
+    : >checked # both of another generation
+    try deepep 'system=b200-sxm,gb200'
+    below tokens-sheet 0.18
 }

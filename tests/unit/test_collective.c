@@ -218,7 +218,7 @@ test_more_nodes(void **state)
  *
  * If 8 nodes take 1 us a token, 7e9 bytes/s, they are not congested, and show the
  * wire: 3 / 3.5 of 1 ms, which is less than forwarding. With 2 us a token it is 12/7
- * ms. */
+ * ms. The error of such an answer is that of nodes between others. */
 static void
 test_nodes_between(void **state)
 {
@@ -232,17 +232,23 @@ test_nodes_between(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct collective_table table;
         struct collective_ask question = ask("m", "x-combine", 32, 4, 1000);
-        char text[400];
+        struct collective_answer answer;
+        struct rec_error err;
+        char text[500];
         question.what.hidden = 1000;
         snprintf(text, sizeof text,
                  "fabric\tm\tnvlink\t1e11\t1e-5\tadapter=5e9\n"
                  "series\ta\tm\tx-combine\t16\t2\thidden=1000\n"
                  "piece\ta\t1\t2048\t1e-5\t1e6\n"
                  "series\tb\tm\tx-combine\t64\t8\thidden=1000\n"
-                 "piece\tb\t1\t2048\t4e-5\t%s\n",
+                 "piece\tb\t1\t2048\t4e-5\t%s\n"
+                 "checked\ttokens-nodes\t1\t0.1\t0.1\t0.1\tabout=x\n"
+                 "checked\ttokens-between\t1\t0.2\t0.2\t0.2\tabout=x\n",
                  rows[i].rate);
         read_table(&table, text);
         assert_near(seconds(&table, question, COLLECTIVE_NODES), rows[i].seconds, 1e-12);
+        assert_true(collective_seconds(&table, &question, &answer, &err));
+        assert_near(answer.check->mean, 0.2, 1e-15);
         collective_table_free(&table);
     }
 }
@@ -313,26 +319,31 @@ test_own_adapters(void **state)
     collective_table_free(&table);
 }
 
-#define SHEETS                                                \
-    "fabric\told\tnvlink\t2e11\t2e-5\treach=0.5\n"            \
-    "fabric\tnew\tnvlink\t4e11\t1e-5\treach=0.75\n"           \
-    "fabric\tslot\tpcie\t2e10\t1e-5\treach=0.5\n"             \
-    "fabric\tfast-slot\tpcie\t4e10\t2e-5\treach=0.5\n"        \
-    "fabric\tpair\tpairs\t2e11\t1e-5\tpcie=2e10\treach=0.5\n" \
-    "series\ta\tnew-8\tall-gather\t2\t1\n"                    \
-    "piece\ta\t1000\t1e9\t1e-5\t1e11\n"                       \
-    "series\tb\tslot-8\tall-gather\t2\t1\n"                   \
-    "piece\tb\t1000\t1e9\t1e-5\t1e10\n"                       \
-    "series\tc\tslot-8\tall-gather\t4\t1\n"                   \
-    "piece\tc\t1000\t1e9\t3e-5\t1e9\n"                        \
-    "series\td\tpair-8\tall-gather\t2\t1\n"                   \
-    "piece\td\t1000\t1e9\t1e-5\t1e10\n"                       \
-    "series\te\tpair-8\tall-gather\t4\t1\n"                   \
-    "piece\te\t1000\t1e9\t1e-5\t1e10\n"                       \
-    "series\tf\tnew-8\tx-dispatch\t8\t1\n"                    \
-    "piece\tf\t1\t1e9\t1e-5\t1e6\n"                           \
-    "series\tg\tnew-8\tall-reduce\t2\t1\n"                    \
-    "piece\tg\t1\t6000\t1e-5\tinf\n"                          \
+#define SHEETS                                                        \
+    "fabric\told\tnvlink\t2e11\t2e-5\treach=0.5\n"                    \
+    "fabric\tnew\tnvlink\t4e11\t1e-5\treach=0.75\n"                   \
+    "fabric\tslot\tpcie\t2e10\t1e-5\treach=0.5\n"                     \
+    "fabric\tfast-slot\tpcie\t4e10\t2e-5\treach=0.5\n"                \
+    "fabric\tpair\tpairs\t2e11\t1e-5\tpcie=2e10\treach=0.5\n"         \
+    "series\ta\tnew-8\tall-gather\t2\t1\n"                            \
+    "piece\ta\t1000\t1e9\t1e-5\t1e11\n"                               \
+    "series\tb\tslot-8\tall-gather\t2\t1\n"                           \
+    "piece\tb\t1000\t1e9\t1e-5\t1e10\n"                               \
+    "series\tc\tslot-8\tall-gather\t4\t1\n"                           \
+    "piece\tc\t1000\t1e9\t3e-5\t1e9\n"                                \
+    "series\td\tpair-8\tall-gather\t2\t1\n"                           \
+    "piece\td\t1000\t1e9\t1e-5\t1e10\n"                               \
+    "series\te\tpair-8\tall-gather\t4\t1\n"                           \
+    "piece\te\t1000\t1e9\t1e-5\t1e10\n"                               \
+    "series\tf\tnew-8\tx-dispatch\t8\t1\n"                            \
+    "piece\tf\t1\t1e9\t1e-5\t1e6\n"                                   \
+    "fabric\ttwin\tnvlink\t4e11\t3e-5\treach=0.5\n"                   \
+    "series\th\tnew-8\tx-lent\t8\t1\tsms=4\n"                         \
+    "piece\th\t1\t1e9\t1e-5\t1e6\n"                                   \
+    "series\ti\tnew-8\tx-wide\t8\t1\tsms=4\thidden=1000000\ttopk=2\n" \
+    "piece\ti\t1\t1e9\t1e-5\t1e6\n"                                   \
+    "series\tg\tnew-8\tall-reduce\t2\t1\n"                            \
+    "piece\tg\t1\t6000\t1e-5\tinf\n"                                  \
     "piece\tg\t6001\t1e9\t4e-5\t1e11\n"
 
 /* A data sheet. `old` has twice the latency of `new` and a third of the bandwidth
@@ -346,8 +357,7 @@ test_own_adapters(void **state)
  * those of slot-8 reach 1e9 bytes/s, because they go through host memory, does not
  * matter.
  *
- * Tokens: latency and reach are those of another library, so that only the bandwidth of
- * the link counts: 10 us + 20 tokens / 1e6 become 10 us + 2 * 20 us. */
+ * (Tokens: test_sheet_tokens.) */
 static void
 test_sheet(void **state)
 {
@@ -366,8 +376,6 @@ test_sheet(void **state)
                 80e-6 + 3 * 6000 / 1e11, 1e-14);
     named.gpu = "old-80";
     assert_near(seconds(&table, named, COLLECTIVE_SHEET), 50e-6, 1e-14);
-    assert_near(seconds(&table, ask("old", "x-dispatch", 8, 1, 20), COLLECTIVE_SHEET),
-                50e-6, 1e-14);
     assert_near(
         seconds(&table, ask("fast-slot-x", "all-gather", 4, 1, 1e6), COLLECTIVE_SHEET),
         135e-6, 1e-14);
@@ -386,6 +394,65 @@ test_sheet(void **state)
     named = ask("old", "all-gather", 1, 1, 1e6);
     assert_false(collective_seconds(&table, &named, &answer, &err));
     assert_int_equal(err.code, REC_DATA);
+    collective_table_free(&table);
+}
+
+/* `new` exchanges 20 tokens among 8 ranks in 10 us + 20 us. Reach does not count.
+ *
+ * `old` has twice the latency and half the bandwidth: 20 us + 40 us. Four processors that
+ * are lent to an exchange move tokens as fast in both: 20 us + 20 us. But if a token of
+ * 2e6 bytes goes to 7 (1 - (7/8)^2) = 105/64 others, 20 of them take 328.125 us over the
+ * link of `old`, 2e11 bytes/s. `twin` has the link of `new`, so that its latency, three
+ * times that of new, does not count: 30 us. Both sorts of links were checked apart. */
+static void
+test_sheet_tokens(void **state)
+{
+    struct collective_table table;
+    struct collective_ask lent = ask("old", "x-lent", 8, 1, 20), wide = lent;
+    struct collective_ask other = ask("old", "x-dispatch", 8, 1, 20), same = other;
+    struct collective_answer answer;
+    struct rec_error err;
+    (void)state;
+    read_table(&table, SHEETS "checked\ttokens-sheet\t1\t0.1\t0.1\t0.1\tabout=x\n"
+                              "checked\ttokens-generation\t1\t0.2\t0.2\t0.2\tabout=x\n");
+    lent.what.sms = 4;
+    wide.what = (struct collective_what){"x-wide", "", 1000000, 2, 0, 4};
+    same.system = "twin";
+    assert_near(seconds(&table, other, COLLECTIVE_SHEET), 60e-6, 1e-14);
+    assert_near(seconds(&table, lent, COLLECTIVE_SHEET), 40e-6, 1e-14);
+    assert_near(seconds(&table, wide, COLLECTIVE_SHEET), 328.125e-6, 1e-14);
+    assert_near(seconds(&table, same, COLLECTIVE_SHEET), 30e-6, 1e-14);
+    assert_true(collective_seconds(&table, &same, &answer, &err) && answer.check);
+    assert_near(answer.check->mean, 0.1, 1e-15);
+    assert_true(collective_seconds(&table, &other, &answer, &err) && answer.check);
+    assert_near(answer.check->mean, 0.2, 1e-15);
+    collective_table_free(&table);
+}
+
+/* Among 4 ranks of `twin`, half as many as were measured, latency is 10 us / 1.17, and
+ * 3/4 of the tokens leave their rank, not 7/8: 20 us * (3/4) / (7/8). Among 16 it is the
+ * other way round. Other 4 ranks of `new` itself are as those of twin. More than twice or
+ * less than half the ranks were never checked. */
+static void
+test_sheet_one_group(void **state)
+{
+    static const uint64_t far[] = {2, 3, 17, 32};
+    struct collective_table table;
+    struct collective_answer answer;
+    struct rec_error err;
+    (void)state;
+    read_table(&table, SHEETS);
+    assert_near(seconds(&table, ask("twin", "x-dispatch", 4, 1, 20), COLLECTIVE_SHEET),
+                10e-6 / 1.17 + 120e-6 / 7, 1e-14);
+    assert_near(seconds(&table, ask("twin", "x-dispatch", 16, 1, 20), COLLECTIVE_SHEET),
+                11.7e-6 + 20e-6 * (15.0 / 16) / (7.0 / 8), 1e-14);
+    assert_near(seconds(&table, ask("new-8", "x-dispatch", 4, 1, 20), COLLECTIVE_SHEET),
+                10e-6 / 1.17 + 120e-6 / 7, 1e-14);
+    for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+        struct collective_ask question = ask("twin", "x-dispatch", far[i], 1, 20);
+        assert_false(collective_seconds(&table, &question, &answer, &err));
+        assert_int_equal(err.code, REC_NO);
+    }
     collective_table_free(&table);
 }
 
@@ -480,13 +547,22 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states_cross), cmocka_unit_test(test_states_jump),
-        cmocka_unit_test(test_sizes_alone),  cmocka_unit_test(test_ring),
-        cmocka_unit_test(test_ring_pieces),  cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_more_nodes),   cmocka_unit_test(test_nodes_between),
-        cmocka_unit_test(test_shapes),       cmocka_unit_test(test_own_adapters),
-        cmocka_unit_test(test_sheet),        cmocka_unit_test(test_version),
-        cmocka_unit_test(test_type),         cmocka_unit_test(test_bus),
+        cmocka_unit_test(test_states_cross),
+        cmocka_unit_test(test_states_jump),
+        cmocka_unit_test(test_sizes_alone),
+        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_ring_pieces),
+        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_more_nodes),
+        cmocka_unit_test(test_nodes_between),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_own_adapters),
+        cmocka_unit_test(test_sheet),
+        cmocka_unit_test(test_sheet_tokens),
+        cmocka_unit_test(test_sheet_one_group),
+        cmocka_unit_test(test_version),
+        cmocka_unit_test(test_type),
+        cmocka_unit_test(test_bus),
         cmocka_unit_test(test_shipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
