@@ -197,7 +197,9 @@ struct parallel_stack {
     double gradient; /* bytes of an element in the exchange of gradients */
     double held;     /* bytes that the gradient of a parameter takes in memory */
     double loss;     /* bytes that the loss holds of a score of a word */
-    double overhead; /* bytes: context, buffers, what the allocator cannot use */
+    double sharded_loss; /* the same where tensor ranks share the words */
+    bool reserved;       /* memory is what PyTorch's allocator reserves */
+    double overhead;     /* bytes: context, buffers, what the allocator cannot use */
     const char *device, *precision, *families, *releases; /* lists; "": none given */
     double fit, error, like;                              /* mean errors; < 0: unknown */
     uint64_t rows;

@@ -397,6 +397,14 @@ REC_ROW(STACK, ALONE, "stack",
           "bytes that the loss holds of each score of a word at its peak: 4, the "
           "default, if it is fused; 14 of PyTorch's own, whose gradient of log_softmax "
           "needs the score in 16 bits and three of its kind in 32")
+    REC_KEY("sharded_loss", COUNT,
+          "the same where tensor ranks divide the words; without it loss=. 18 of "
+          "PyTorch's: its loss_parallel() needs four numbers of 32 bits")
+    REC_KEY("reserved", COUNT,
+          "1: memory is what the allocator of PyTorch has reserved under FSDP2. Blocks "
+          "of a layer do not serve the loss; embedding and head stay gathered; a product "
+          "keeps its input as tensor ranks gathered it, unless overlap= has tp; the last "
+          "device of a pipeline keeps the scores of the step and joins them")
     REC_KEY("overhead", AMOUNT,
           "bytes of a device that training takes beside what it counts: context, buffers "
           "of exchanges, what the allocator cannot use")

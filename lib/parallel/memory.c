@@ -5,6 +5,8 @@
  */
 #include "private.h"
 
+#include <math.h>
+
 /* Bytes of an element in 16 bits and in 32. */
 enum { ELEMENT = 2, FLOAT = 4 };
 /* Of what Adam holds of a parameter: a 32-bit copy and two moments; of fp16 also the
@@ -167,7 +169,10 @@ parallel_memory_sum(const struct parallel_memory *m)
 struct held {
     double dense, experts; /* parameters */
     double dense_trained, experts_trained;
-    double kept, working; /* bytes */
+    double layer;  /* bytes for a while, of a layer or an end */
+    double loss;   /* bytes for a while, of the scores of words */
+    double scores; /* bytes of the scores of all microbatches */
+    double whole;  /* parameters of the ends */
 };
 
 static void
@@ -221,47 +226,85 @@ parallel_sent_kept(const struct parallel_mix *mix, const struct parallel_model *
     return mix->pp > 1 ? input_of(model, mix) : 0;
 }
 
-/* `bytes` is what the loss holds of a score. */
+/* Of a layer that is computed again, what its backward pass needs beside what was kept;
+ * autograd keeps the inputs of products as they were gathered, unless the gather is cut
+ * into pieces beside the product. */
+static double
+again_of(const struct parallel_kind *kind, const struct parallel_model *model,
+         const struct parallel_mix *mix, bool full, bool gathered)
+{
+    struct parallel_mix whole = *mix;
+    double all, sum = 0, parts = parallel_divided(PARALLEL_TOKENS, mix);
+    whole.recompute = PARALLEL_KEEP_ALL;
+    all = parallel_kept(kind, model, &whole);
+    if (gathered && !(mix->overlap & PARALLEL_OVERLAP_TP))
+        for (unsigned i = 0; i < kind->nops; i++)
+            sum += kind->op[i].kept_input * (1 - 1 / parts);
+    return sum * parallel_tokens(model, mix) +
+           (full ? all : all - parallel_kept(kind, model, mix));
+}
+
+static void
+add_head(const struct parallel_mix *mix, const struct parallel_model *model,
+         const struct parallel_stack *stack, struct held *held)
+{
+    double copy = (double)model->t.words * model->t.width / mix->tp;
+    double scores = parallel_tokens(model, mix) * model->t.words / mix->tp;
+    double bytes = mix->tp > 1 ? stack->sharded_loss : stack->loss;
+    add_kind(&model->head, mix, model, held);
+    if (model->t.tied && mix->pp > 1) { /* of the embedding's */
+        held->dense += copy;
+        held->dense_trained += parallel_frozen(mix, &model->embedding.op[0]) ? 0 : copy;
+    }
+    held->loss += parallel_kept(&model->head, model, mix) + (bytes - FLOAT) * scores;
+    if (stack->reserved && mix->sequence)
+        held->loss += ELEMENT * parallel_tokens(model, mix) * model->t.width;
+    if (mix->pp > 1) /* the scores, and their concatenation */
+        held->scores += 2 * ELEMENT * scores * parallel_microbatches(mix);
+    held->whole += model->t.tied ? 0 : copy;
+    at_least(&held->layer, passing(&model->head, mix, model));
+}
+
+static double
+add_kept(const struct parallel_mix *mix, const struct parallel_model *model,
+         uint32_t stage)
+{
+    struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
+    double sum = chunk.head ? 0 : parallel_sent_kept(mix, model);
+    for (uint32_t i = 0; i < chunk.layers; i++)
+        sum += i < parallel_again(mix, stage)
+                   ? input_of(model, mix)
+                   : parallel_kept(&model->kind[model->of[chunk.first + i]], model, mix);
+    return sum + (chunk.embedding ? parallel_kept(&model->embedding, model, mix) : 0);
+}
+
 static void
 add_stage(const struct parallel_mix *mix, const struct parallel_model *model,
-          uint32_t stage, double bytes, struct held *held)
+          uint32_t stage, const struct parallel_stack *stack, struct held *held)
 {
     struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
     for (uint32_t i = 0; i < chunk.layers; i++) {
         const struct parallel_kind *kind = &model->kind[model->of[chunk.first + i]];
         bool full = i < parallel_again(mix, stage);
-        double all = parallel_kept(kind, model, mix);
+        bool again = full || mix->recompute == PARALLEL_HALF;
         add_kind(kind, mix, model, held);
-        held->kept += full ? input_of(model, mix) : all;
-        at_least(&held->working, passing(kind, mix, model) + (full ? all : 0));
+        at_least(&held->layer,
+                 passing(kind, mix, model) +
+                     (again ? again_of(kind, model, mix, full, stack->reserved) : 0));
     }
     if (chunk.embedding) {
         add_kind(&model->embedding, mix, model, held);
-        held->kept += parallel_kept(&model->embedding, model, mix);
+        held->whole += (double)model->t.words * model->t.width / mix->tp;
     }
-    if (chunk.head) {
-        double loss = parallel_kept(&model->head, model, mix);
-        double copy = (double)model->t.words * model->t.width / mix->tp;
-        add_kind(&model->head, mix, model, held);
-        if (model->t.tied && mix->pp > 1) { /* of the embedding's */
-            held->dense += copy;
-            held->dense_trained +=
-                parallel_frozen(mix, &model->embedding.op[0]) ? 0 : copy;
-        }
-        loss += (bytes - FLOAT) * parallel_tokens(model, mix) * model->t.words / mix->tp;
-        at_least(&held->working, loss);
-        at_least(&held->working, passing(&model->head, mix, model));
-    } else
-        held->kept += parallel_sent_kept(mix, model);
+    if (chunk.head)
+        add_head(mix, model, stack, held);
 }
 
 double
 parallel_stage_kept(const struct parallel_mix *mix, const struct parallel_model *model,
                     uint32_t stage)
 {
-    struct held held = {0};
-    add_stage(mix, model, stage, FLOAT, &held);
-    return held.kept;
+    return add_kept(mix, model, stage);
 }
 
 void
@@ -274,8 +317,7 @@ parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *
     double spread = shards * mix->tp / ((double)mix->ep * mix->etp);
     double gradient = mix->gradient ? mix->gradient : mix->fp16 ? ELEMENT : stack->held;
     for (uint32_t i = 0; i < mix->vp; i++)
-        add_stage(mix, model, parallel_stage(mix->schedule, mix->pp, r, i), stack->loss,
-                  &held);
+        add_stage(mix, model, parallel_stage(mix->schedule, mix->pp, r, i), stack, &held);
     if (mix->shard > 0)
         shards = mix->shard;
     if (spread > shards)
@@ -289,8 +331,8 @@ parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *
         .gradients = gradient * (mix->zero >= 2 ? sharded : trained),
         .optimizer =
             (mix->fp16 ? ADAM_FP16 : ADAM) * (mix->zero >= 1 ? sharded : trained),
-        .working = held.working,
-        .overhead = stack->overhead,
+        .working = stack->reserved ? held.loss + held.layer : fmax(held.loss, held.layer),
+        .overhead = stack->overhead + (stack->reserved ? held.scores : 0),
     };
     if (mix->zero >= 3) {
         /* in 32 bits those that are trained are the optimizer's copy, too */
@@ -299,6 +341,7 @@ parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *
         if (mix->pp > 1) {
             memory->weights += ELEMENT * whole;
             memory->gradients += FLOAT * trained;
-        }
+        } else if (stack->reserved)
+            memory->weights += ELEMENT * held.whole;
     }
 }

@@ -146,6 +146,50 @@ test_memory_of(void **state)
     parallel_model_free(&model);
 }
 
+/* As PyTorch reserves it, on two tensor ranks with sequence parallelism: a layer that is
+ * computed again keeps s h (34 / 2 + 5 a s / (2 h)) bytes and s h more of each of its two
+ * gathered inputs, beside 2 bytes of two layers; the loss has 18 bytes a score, its input
+ * and that of the norm divided, and the gathered one of 2 s h. The last device of a
+ * pipeline holds 2 + 2 bytes of each score of all 8 microbatches. Without a pipeline the
+ * embedding, which is the head, stays whole. */
+static void
+test_memory_reserved(void **state)
+{
+    enum { S = 64, H = 128, A = 4, WORDS = 1000, RANK = 6 * H * H + 19 * H / 2 };
+    const struct input_transformer t = gpt(4, H, A, WORDS);
+    struct parallel_model model = make(&t, S, true);
+    struct parallel_mix mix = mix_of(2, 2, 1, 4, 1, 8);
+    const struct parallel_stack stack = {
+        .held = 4, .loss = 14, .sharded_loss = 18, .reserved = true, .overhead = 1e9};
+    struct parallel_memory memory;
+    double layer = S * H * (17 + 5.0 * A * S / (2 * H));
+    double loss = 18.0 * S * WORDS / 2 + 2.0 * S * H + 2.0 * S * H;
+    (void)state;
+    mix.zero = 3;
+    mix.sequence = true;
+    mix.recompute = PARALLEL_FULL;
+    parallel_memory_of(&mix, &model, 1, &stack, &memory);
+    assert_near(memory.working, layer + 2.0 * S * H + 4.0 * RANK + loss, 1e-6);
+    assert_near(memory.overhead, 1e9 + 4.0 * 8 * S * WORDS / 2, 1e-6);
+    parallel_memory_of(&mix, &model, 0, &stack, &memory);
+    assert_near(memory.working, layer + 2.0 * S * H + 4.0 * RANK, 1e-6);
+    assert_near(memory.overhead, 1e9, 1e-6);
+    /* a gather in pieces beside the product leaves nothing to keep */
+    mix.overlap = PARALLEL_OVERLAP_TP;
+    parallel_memory_of(&mix, &model, 0, &stack, &memory);
+    assert_near(memory.working, layer + 4.0 * RANK, 1e-6);
+    /* attention and every second product are kept, the rest is computed again */
+    mix.recompute = PARALLEL_HALF;
+    parallel_memory_of(&mix, &model, 0, &stack, &memory);
+    assert_near(memory.working,
+                layer + 4.0 * RANK - parallel_kept(&model.kind[0], &model, &mix), 1e-6);
+    mix.pp = 1;
+    parallel_memory_of(&mix, &model, 0, &stack, &memory);
+    assert_near(memory.weights, 2.0 * WORDS * H / 2, 1e-6);
+    assert_near(memory.overhead, 1e9, 1e-6);
+    parallel_model_free(&model);
+}
+
 /* ---- times ------------------------------------------------------------------ */
 
 static const struct parallel_stack plain = {.name = "plain",
@@ -548,11 +592,12 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory),  cmocka_unit_test(test_memory_of),
-        cmocka_unit_test(test_adds_up), cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_by_hand), cmocka_unit_test(test_chunks),
-        cmocka_unit_test(test_hybrid),  cmocka_unit_test(test_again),
-        cmocka_unit_test(test_frozen),  cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_slowest)};
+        cmocka_unit_test(test_memory),          cmocka_unit_test(test_memory_of),
+        cmocka_unit_test(test_memory_reserved), cmocka_unit_test(test_adds_up),
+        cmocka_unit_test(test_scales),          cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_chunks),          cmocka_unit_test(test_hybrid),
+        cmocka_unit_test(test_again),           cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_halves),          cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_slowest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
