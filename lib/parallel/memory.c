@@ -226,6 +226,23 @@ parallel_sent_kept(const struct parallel_mix *mix, const struct parallel_model *
     return mix->pp > 1 ? input_of(model, mix) : 0;
 }
 
+/* Backward an op reads the gradient of its result and writes that of its input: of the
+ * widest op of a layer that is no product. When a product runs, what the ops behind it
+ * had kept is free again. */
+static double
+gradients_of(const struct parallel_kind *kind, const struct parallel_model *model,
+             const struct parallel_mix *mix)
+{
+    double most = 0;
+    for (unsigned i = 0; i < kind->nops; i++) {
+        const struct parallel_op *op = &kind->op[i];
+        /* softmax and dropout pass on as many scores as they get */
+        double wide = op->matched ? 2.0 * model->t.heads * model->sequence : op->moved;
+        at_least(&most, wide / parallel_divided(op->split, mix));
+    }
+    return ELEMENT * parallel_tokens(model, mix) * most;
+}
+
 /* Of a layer that is computed again, what its backward pass needs beside what was kept;
  * autograd keeps the inputs of products as they were gathered, unless the gather is cut
  * into pieces beside the product. */
@@ -289,7 +306,7 @@ add_stage(const struct parallel_mix *mix, const struct parallel_model *model,
         bool again = full || mix->recompute == PARALLEL_HALF;
         add_kind(kind, mix, model, held);
         at_least(&held->layer,
-                 passing(kind, mix, model) +
+                 passing(kind, mix, model) + gradients_of(kind, model, mix) +
                      (again ? again_of(kind, model, mix, full, stack->reserved) : 0));
     }
     if (chunk.embedding) {
