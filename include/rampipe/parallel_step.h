@@ -110,7 +110,9 @@ struct parallel_mix {
     bool blocks;     /* of 8 bits: each 32 elements have a scale (MXFP8) */
     bool fp16;       /* its 16-bit numbers are fp16: the optimizer has 32-bit gradients */
     bool attention_fp8;
-    bool gather_fp8; /* shards of weights are gathered in 8 bits */
+    bool activation_fp8; /* the input of activation functions is kept in 8 bits */
+    bool turned;         /* frozen weights of 8 bits have a second, turned copy */
+    bool gather_fp8;     /* shards of weights are gathered in 8 bits */
     unsigned
         gradient;   /* bytes of an element of the gradients that are held and exchanged;
                           0: as the stack says */

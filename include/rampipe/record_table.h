@@ -485,6 +485,9 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("attention", TEXT, "fused (the default) or unfused")
     REC_KEY("precision", TEXT, "of matrix products: bf16, fp16, fp8, mxfp8, nvfp4")
     REC_KEY("attention_precision", TEXT, "bf16 (the default) or fp8")
+    REC_KEY("activation_input", TEXT,
+          "what the input of the MLP's activation function is kept in for backward: bf16 "
+          "(the default) or fp8 (Megatron-LM's activation_func_fp8_input_store)")
     REC_KEY("overlap", TEXT,
           "exchanges beside computing, with commas between: tp, pp, dp, cp, ep")
     REC_KEY("rank_order", TEXT,

@@ -35,14 +35,49 @@ parallel_divided_kv(const struct parallel_model *model, const struct parallel_mi
     return mix->tp < heads ? mix->tp : heads;
 }
 
-/* Products in 8 or 4 bits keep their inputs as they read them; the head is in 16 bits. */
+/* Products that multiply in 8 or 4 bits; the head does in 16. */
+static bool
+small(const struct parallel_op *op, const struct parallel_mix *mix)
+{
+    return op->does == PARALLEL_PRODUCT && op->split != PARALLEL_VOCABULARY &&
+           mix->precision != PARALLEL_BF16;
+}
+
+/* They keep their inputs as they read them. */
 static double
 input_share(const struct parallel_op *op, const struct parallel_mix *mix)
 {
-    bool small = op->does == PARALLEL_PRODUCT && op->split != PARALLEL_VOCABULARY;
-    return !small || mix->precision == PARALLEL_BF16 ? 1
-           : mix->precision == PARALLEL_FP8          ? 0.5
-                                                     : 0.25;
+    return !small(op, mix) ? 1 : mix->precision == PARALLEL_FP8 ? 0.5 : 0.25;
+}
+
+/* What a frozen weight takes: as the products read it, since no optimizer needs it in 16
+ * bits. In 4 bits blocks of 16 have a scale, along each dimension of a copy. */
+static double
+frozen_bytes(const struct parallel_op *op, const struct parallel_mix *mix)
+{
+    if (!small(op, mix) || op->split == PARALLEL_TOKENS)
+        return ELEMENT;
+    return mix->precision == PARALLEL_FP8 ? mix->turned ? 2 : 1 : 2 * 0.5625;
+}
+
+/* Of what an op keeps, the share that stays if it is kept in 8 bits: attention keeps what
+ * its kernel reads, and the result, which is the input of the projection; the activation
+ * function its input. */
+static double
+kept_share(const struct parallel_op *op, const struct parallel_mix *mix)
+{
+    bool attention = op->does == PARALLEL_ATTENTION || op->segment == PARALLEL_PROJECTION;
+    bool up = op->segment == PARALLEL_MLP && op->does == PARALLEL_PRODUCT;
+    return (attention && mix->attention_fp8) || (up && mix->activation_fp8) ? 0.5 : 1;
+}
+
+/* An adapter keeps its input behind dropout, and the mask. */
+static double
+adapter_kept(const struct parallel_op *op, const struct parallel_mix *mix)
+{
+    double by = op->split == PARALLEL_INNER ? parallel_divided(op->split, mix)
+                                            : parallel_divided(PARALLEL_TOKENS, mix);
+    return parallel_adapted(mix, op) ? (ELEMENT + 1) * op->k / by : 0;
 }
 
 /* Pairs of a query and a key are a matrix of `sequence` columns. */
@@ -51,12 +86,19 @@ kept_of(const struct parallel_op *op, const struct parallel_model *model,
         const struct parallel_mix *mix, bool selective)
 {
     double shared = op->does == PARALLEL_PRODUCT ? 0 : op->kv;
-    double kept = (op->kept - shared) / parallel_divided(op->split, mix) +
-                  shared / parallel_divided_kv(model, mix);
-    if (op->core && selective)
+    double by = parallel_divided(op->split, mix);
+    /* of each query, in 32 bits */
+    double statistic =
+        op->does == PARALLEL_ATTENTION ? FLOAT * (double)model->t.heads : 0;
+    double kept = ((op->kept - statistic - shared) / by +
+                   shared / parallel_divided_kv(model, mix)) *
+                      kept_share(op, mix) +
+                  statistic / by;
+    bool frozen = parallel_frozen(mix, op);
+    if ((op->core && selective) || (frozen && op->next_input))
         return 0;
-    if (op->does == PARALLEL_PRODUCT && parallel_frozen(mix, op))
-        return kept; /* no gradient of its weights needs its input */
+    if (op->does == PARALLEL_PRODUCT && frozen) /* its weights need no input */
+        return kept + adapter_kept(op, mix);
     if (op->matched)
         kept *= model->sequence;
     return kept +
@@ -113,6 +155,25 @@ parallel_kept(const struct parallel_kind *kind, const struct parallel_model *mod
     return sum * parallel_tokens(model, mix);
 }
 
+/* Parameters of an op on one rank. */
+static double
+params_of(const struct parallel_op *op, const struct parallel_mix *mix,
+          const struct parallel_model *model)
+{
+    double weights = op->does == PARALLEL_PRODUCT ? op->k * op->n : 0, kv;
+    switch (op->split) {
+    case PARALLEL_EXPERTS:
+    case PARALLEL_EXPERTS_INNER: return op->params / ((double)mix->ep * mix->etp);
+    case PARALLEL_COLUMNS:
+        kv = op->n > 0 ? op->params * op->kv / op->n : 0;
+        return (op->params - kv) / mix->tp + kv / parallel_divided_kv(model, mix);
+    case PARALLEL_INNER: /* each rank has all biases */
+        return op->params > 0 ? weights / mix->tp + (op->params - weights) : 0;
+    case PARALLEL_VOCABULARY: return op->params / mix->tp;
+    default: return op->params;
+    }
+}
+
 static unsigned
 add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
            const struct parallel_model *model, bool trained, double *dense,
@@ -121,24 +182,11 @@ add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
     unsigned tensors = 0;
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
-        double weights = op->does == PARALLEL_PRODUCT ? op->k * op->n : 0, kv;
+        bool of_experts =
+            op->split == PARALLEL_EXPERTS || op->split == PARALLEL_EXPERTS_INNER;
         if (trained && parallel_frozen(mix, op))
             continue;
-        switch (op->split) {
-        case PARALLEL_EXPERTS:
-        case PARALLEL_EXPERTS_INNER:
-            *experts += op->params / ((double)mix->ep * mix->etp);
-            break;
-        case PARALLEL_COLUMNS:
-            kv = op->n > 0 ? op->params * op->kv / op->n : 0;
-            *dense += (op->params - kv) / mix->tp + kv / parallel_divided_kv(model, mix);
-            break;
-        case PARALLEL_INNER: /* each rank has all biases */
-            *dense += op->params > 0 ? weights / mix->tp + (op->params - weights) : 0;
-            break;
-        case PARALLEL_VOCABULARY: *dense += op->params / mix->tp; break;
-        default: *dense += op->params;
-        }
+        *(of_experts ? experts : dense) += params_of(op, mix, model);
         tensors += op->params > 0;
     }
     return tensors;
@@ -173,6 +221,7 @@ struct held {
     double loss;   /* bytes for a while, of the scores of words */
     double scores; /* bytes of the scores of all microbatches */
     double whole;  /* parameters of the ends */
+    double saved;  /* bytes of frozen weights in 8 or 4 bits that 16 would take more */
 };
 
 static void
@@ -218,6 +267,10 @@ add_kind(const struct parallel_kind *kind, const struct parallel_mix *mix,
 {
     parallel_held(kind, mix, model, &held->dense, &held->experts);
     parallel_trained(kind, mix, model, &held->dense_trained, &held->experts_trained);
+    for (unsigned i = 0; i < kind->nops; i++)
+        if (parallel_frozen(mix, &kind->op[i]))
+            held->saved += (ELEMENT - frozen_bytes(&kind->op[i], mix)) *
+                           params_of(&kind->op[i], mix, model);
 }
 
 double
@@ -344,7 +397,7 @@ parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *
     shard = held.dense / shards + held.experts / spread;
     sharded = held.dense_trained / shards + held.experts_trained / spread;
     *memory = (struct parallel_memory){
-        .weights = ELEMENT * whole,
+        .weights = ELEMENT * whole - held.saved,
         .gradients = gradient * (mix->zero >= 2 ? sharded : trained),
         .optimizer =
             (mix->fp16 ? ADAM_FP16 : ADAM) * (mix->zero >= 1 ? sharded : trained),

@@ -220,6 +220,14 @@ double parallel_move(const struct parallel_machine *machine, double bytes);
 
 /* ---- layers (cost.c) --------------------------------------------------------- */
 
+/* Whether a product has an adapter beside its frozen weights. */
+bool parallel_adapted(const struct parallel_mix *mix, const struct parallel_op *op);
+/* Whether what is multiplied in 8 bits has a second, turned copy. Before Blackwell the
+ * units for 8 bits read their inputs along one dimension only, and scales of blocks hold
+ * for one dimension; backward multiplies along the other one. */
+bool parallel_turned(const struct parallel_mix *mix,
+                     const struct parallel_machine *machine);
+
 /* Adds up the parts of a layer's passes, without exchanges. Returns how many kernels the
  * forward pass has; backward has twice as many. */
 double parallel_layer_time(const struct parallel_model *model,

@@ -512,11 +512,29 @@ test_frozen(void **state)
     assert_false(parallel_step(&model, &mix, &machine, &step, &err));
     assert_non_null(strstr(err.text, "nothing is trained"));
     mix.lora = 16;
+    mix.adapters = PARALLEL_ADAPT_QKV | PARALLEL_ADAPT_PROJECTION;
     assert_true(parallel_step(&model, &mix, &machine, &step, &err));
     assert_true(step.once.gradients == 0 && step.memory.optimizer == 0);
     mix.frozen = 0;
     assert_true(parallel_step(&model, &mix, &machine, &all, &err));
     assert_true(all.seconds == step.seconds);
+    /* Frozen weights of products of layers in 8 bits, 12 h^2 + 9 h of a layer; or two
+     * copies. A token of a layer keeps: inputs of norms 4 h, those of two adapters behind
+     * dropout 6 h, Q, K, V 6 h and 4 bytes a head, their result 2 h, the input of the
+     * activation function 8 h. */
+    mix.precision = PARALLEL_FP8;
+    parallel_memory_of(&mix, &model, 0, &plain, &step.memory);
+    assert_near(step.memory.weights, 2 * params - 4 * (12.0 * 256 + 9) * 256, 1e-6);
+    assert_near(parallel_kept(&model.kind[0], &model, &mix), 256 * (26 * 256 + 16), 1e-6);
+    mix.turned = true;
+    parallel_memory_of(&mix, &model, 0, &plain, &step.memory);
+    assert_near(step.memory.weights, 2 * params, 1e-6);
+    /* Q, K, V, their result and the input of the activation function in 8 bits; an
+     * adapter of the MLP keeps 3 bytes of h and of 4 h elements */
+    mix.attention_fp8 = mix.activation_fp8 = true;
+    assert_near(parallel_kept(&model.kind[0], &model, &mix), 256 * (18 * 256 + 16), 1e-6);
+    mix.adapters = PARALLEL_ADAPT_MLP;
+    assert_near(parallel_kept(&model.kind[0], &model, &mix), 256 * (27 * 256 + 16), 1e-6);
     parallel_model_free(&model);
 }
 
