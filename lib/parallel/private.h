@@ -29,7 +29,7 @@ struct parallel_item *parallel_orders(const struct parallel_schedule *schedule,
 
 /* A number of microbatches with which each device holds as much at its peak as with all:
  * so many periods of p. All of the pipe if there are no more, or the schedule has no
- * period. */
+ * period, or chunks take groups of other sizes. */
 uint32_t parallel_fewer(const struct parallel_schedule *schedule,
                         const struct parallel_pipe *pipe, uint32_t periods);
 
