@@ -45,6 +45,20 @@ make_golden() {
     awk '{ exit !($1 < 4) }' refit || { cat refit; return 1; }
 }
 
+@test "accuracy: shares of a neighbour on another device are relative to what kernels alone reach there" {
+    make_golden
+    # `other` ran on A100s: of it the shares of products and attention are those of kernels there, as much as here
+    sed -i '/other/s/h100-80/a100-80/' stacks.rec golden/parallel/steps.tsv
+    share() { kernel -q --device "$1" --op "$2" --shape "$3" --with set=training | sed -n 's/.*share=\([^\t]*\).*/\1/p'; }
+    for op in gemm:8192,8192,8192 attention:1,8192,16,16; do
+        for device in h100-80 a100-80; do share $device ${op%:*} ${op#*:}; done
+    done | paste -s | awk -F'\t' '{ printf "stack\tmoved\t%.4g\t0.5\t%.4g\t0.3\t1e-07\t0.7\tdevice=h100-80\tfamilies=mine\n", 0.7 * $1 / $2, 0.4 * $3 / $4 }' >moved.rec
+    accuracy --only steps --stacks stacks.rec --rows rows.tsv golden >out 2>told
+    head -n 9 bare.tsv >mine.tsv
+    "$ROOT/scripts/predict-steps" --alone --stacks moved.rec mine.tsv | awk '{ printf "%.6g\n", $2 }' >moved
+    awk -F'\t' '$2 == "mine" { print $5 }' rows.tsv | diff - moved && ! grep -q nan moved
+}
+
 @test "accuracy: the tables of the page are what the command prints, and every family far off has its cause" {
     golden=$ROOT/../shared/golden
     [ -d "$golden/measured" ] || skip "needs ../shared"
