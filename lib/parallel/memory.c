@@ -267,7 +267,7 @@ add_kind(const struct parallel_kind *kind, const struct parallel_mix *mix,
 {
     parallel_held(kind, mix, model, &held->dense, &held->experts);
     parallel_trained(kind, mix, model, &held->dense_trained, &held->experts_trained);
-    for (unsigned i = 0; i < kind->nops; i++)
+    for (unsigned i = 0; (mix->frozen || mix->lora > 0) && i < kind->nops; i++)
         if (parallel_frozen(mix, &kind->op[i]))
             held->saved += (ELEMENT - frozen_bytes(&kind->op[i], mix)) *
                            params_of(&kind->op[i], mix, model);
@@ -353,14 +353,19 @@ add_stage(const struct parallel_mix *mix, const struct parallel_model *model,
           uint32_t stage, const struct parallel_stack *stack, struct held *held)
 {
     struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
+    const struct parallel_kind *before = NULL; /* most layers are like the one before */
+    bool was = false;
     for (uint32_t i = 0; i < chunk.layers; i++) {
         const struct parallel_kind *kind = &model->kind[model->of[chunk.first + i]];
         bool full = i < parallel_again(mix, stage);
         bool again = full || mix->recompute == PARALLEL_HALF;
         add_kind(kind, mix, model, held);
-        at_least(&held->layer,
-                 passing(kind, mix, model) + gradients_of(kind, model, mix) +
-                     (again ? again_of(kind, model, mix, full, stack->reserved) : 0));
+        if (kind != before || full != was)
+            at_least(&held->layer,
+                     passing(kind, mix, model) + gradients_of(kind, model, mix) +
+                         (again ? again_of(kind, model, mix, full, stack->reserved) : 0));
+        before = kind;
+        was = full;
     }
     if (chunk.embedding) {
         add_kind(&model->embedding, mix, model, held);
