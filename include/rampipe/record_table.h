@@ -400,6 +400,9 @@ REC_ROW(STACK, ALONE, "stack",
     REC_KEY("sharded_loss", COUNT,
           "the same where tensor ranks divide the words; without it loss=. 18 of "
           "PyTorch's: its loss_parallel() needs four numbers of 32 bits")
+    REC_KEY("frees", COUNT,
+          "1: a stage of a pipeline frees what it has sent to the next one, and does not "
+          "keep it until its gradient comes (deallocate_pipeline_outputs of Megatron-LM)")
     REC_KEY("reserved", COUNT,
           "1: memory is what the allocator of PyTorch has reserved under FSDP2. Blocks "
           "of a layer do not serve the loss; embedding and head stay gathered; a product "

@@ -276,7 +276,7 @@ add_kind(const struct parallel_kind *kind, const struct parallel_mix *mix,
 double
 parallel_sent_kept(const struct parallel_mix *mix, const struct parallel_model *model)
 {
-    return mix->pp > 1 ? input_of(model, mix) : 0;
+    return mix->pp > 1 && !mix->frees ? input_of(model, mix) : 0;
 }
 
 /* Backward an op reads the gradient of its result and writes that of its input: of the

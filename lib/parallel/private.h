@@ -182,8 +182,8 @@ bool parallel_order_check(const struct parallel_mix *mix, bool experts,
  * Returns how many. */
 uint32_t parallel_members(const struct parallel_mix *mix, enum parallel_group group,
                           uint32_t column, uint32_t *member);
-/* What a virtual stage without the head keeps of what it sent, until its gradient comes;
- * part of parallel_stage_kept(). */
+/* What a virtual stage without the head keeps of what it sent, until its gradient comes,
+ * unless it frees it; part of parallel_stage_kept(). */
 double parallel_sent_kept(const struct parallel_mix *mix,
                           const struct parallel_model *model);
 /* True if the answer of a training record has this key. */

@@ -264,6 +264,7 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
     if (!m->stack)
         return rec_fail(f->err, REC_NO, "no stack of %s in %s is known: stack= names one",
                         q->device, precision_name(&q->mix));
+    q->mix.frees = m->stack->frees;
     return true;
 }
 

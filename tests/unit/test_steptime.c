@@ -126,6 +126,9 @@ test_memory_of(void **state)
     assert_near(memory.optimizer, 12 * held / 4, 1e-12 * held);
     assert_near(memory.overhead, 1e9, 0);
     assert_near(parallel_stage_kept(&mix, &model, 0), (3 * 2 + 1.0) * S * H, 1e-6);
+    mix.frees = true; /* its own result */
+    assert_near(parallel_stage_kept(&mix, &model, 0), (2 * 2 + 1.0) * S * H, 1e-6);
+    mix.frees = false;
     assert_near(memory.working, layer + 6 * 4 * H * H, 1e-6);
     /* the last device: at the loss 14 bytes a score, its input and that of the norm */
     mix.recompute = PARALLEL_KEEP_ALL;
