@@ -89,6 +89,7 @@ struct parallel_op {
     double kept_input; /* bytes a token of its input, divided as PARALLEL_TOKENS */
     bool core;         /* between queries and the result of attention: selective
                           recomputation runs it again instead of keeping it */
+    bool next_input;   /* `kept` is the input of the next product, for its weights */
     bool matched;      /* `moved`, `kept` are for each token and key, not each token */
 };
 

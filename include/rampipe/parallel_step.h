@@ -108,9 +108,12 @@ struct parallel_mix {
     bool deal_heads; /* context parallelism deals heads by all-to-alls; else keys and
                         values go round */
     bool blocks;     /* of 8 bits: each 32 elements have a scale (MXFP8) */
+    bool frees;      /* a stage frees what it has sent to the next one */
     bool fp16;       /* its 16-bit numbers are fp16: the optimizer has 32-bit gradients */
     bool attention_fp8;
-    bool gather_fp8; /* shards of weights are gathered in 8 bits */
+    bool activation_fp8; /* the input of activation functions is kept in 8 bits */
+    bool turned;         /* frozen weights of 8 bits have a second, turned copy */
+    bool gather_fp8;     /* shards of weights are gathered in 8 bits */
     unsigned
         gradient;   /* bytes of an element of the gradients that are held and exchanged;
                           0: as the stack says */
@@ -197,7 +200,10 @@ struct parallel_stack {
     double gradient; /* bytes of an element in the exchange of gradients */
     double held;     /* bytes that the gradient of a parameter takes in memory */
     double loss;     /* bytes that the loss holds of a score of a word */
-    double overhead; /* bytes: context, buffers, what the allocator cannot use */
+    double sharded_loss; /* the same where tensor ranks share the words */
+    bool frees;          /* a stage frees what it sent */
+    bool reserved;       /* memory is what PyTorch's allocator reserves */
+    double overhead;     /* bytes: context, buffers, what the allocator cannot use */
     const char *device, *precision, *families, *releases; /* lists; "": none given */
     double fit, error, like;                              /* mean errors; < 0: unknown */
     uint64_t rows;

@@ -397,6 +397,17 @@ REC_ROW(STACK, ALONE, "stack",
           "bytes that the loss holds of each score of a word at its peak: 4, the "
           "default, if it is fused; 14 of PyTorch's own, whose gradient of log_softmax "
           "needs the score in 16 bits and three of its kind in 32")
+    REC_KEY("sharded_loss", COUNT,
+          "the same where tensor ranks divide the words; without it loss=. 18 of "
+          "PyTorch's: its loss_parallel() needs four numbers of 32 bits")
+    REC_KEY("frees", COUNT,
+          "1: a stage of a pipeline frees what it has sent to the next one, and does not "
+          "keep it until its gradient comes (deallocate_pipeline_outputs of Megatron-LM)")
+    REC_KEY("reserved", COUNT,
+          "1: memory is what the allocator of PyTorch has reserved under FSDP2. Blocks "
+          "of a layer do not serve the loss; embedding and head stay gathered; a product "
+          "keeps its input as tensor ranks gathered it, unless overlap= has tp; the last "
+          "device of a pipeline keeps the scores of the step and joins them")
     REC_KEY("overhead", AMOUNT,
           "bytes of a device that training takes beside what it counts: context, buffers "
           "of exchanges, what the allocator cannot use")
@@ -477,6 +488,9 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("attention", TEXT, "fused (the default) or unfused")
     REC_KEY("precision", TEXT, "of matrix products: bf16, fp16, fp8, mxfp8, nvfp4")
     REC_KEY("attention_precision", TEXT, "bf16 (the default) or fp8")
+    REC_KEY("activation_input", TEXT,
+          "what the input of the MLP's activation function is kept in for backward: bf16 "
+          "(the default) or fp8 (Megatron-LM's activation_func_fp8_input_store)")
     REC_KEY("overlap", TEXT,
           "exchanges beside computing, with commas between: tp, pp, dp, cp, ep")
     REC_KEY("rank_order", TEXT,

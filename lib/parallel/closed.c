@@ -278,6 +278,11 @@ parallel_closed_step(const struct parallel_model *model, const struct parallel_m
                                     : "the schedule %s has no closed form: gpipe, 1f1b "
                                       "and interleaved have one",
                         mix->schedule->name);
+    if (ok && mix->vp > 1 && pipe.microbatches % mix->pp != 0)
+        return rec_fail(err, REC_DATA,
+                        "chunks have a closed form if the %u stages divide the "
+                        "microbatches, which are %u",
+                        mix->pp, pipe.microbatches);
     if (!ok)
         return false;
     ok = closed_open(&c, model, machine, err) &&

@@ -62,12 +62,16 @@ product_of(const struct at *at, const struct parallel_op *op)
     return p;
 }
 
+bool
+parallel_turned(const struct parallel_mix *mix, const struct parallel_machine *machine)
+{
+    return mix->blocks || machine->peak[PARALLEL_FP4] <= 0;
+}
+
 /*
- * Bytes that casting an element of a product's input moves. Before Blackwell the units
- * for 8 bits read their inputs along one dimension only, and scales of blocks hold for
- * one dimension: then the product for the gradient of the weights, which multiplies along
- * the other one, needs a copy of its own. In 4 bits that copy is turned by a Hadamard
- * matrix, from what is read again.
+ * Bytes that casting an element of a product's input moves. The product for the gradient
+ * of the weights may need a copy of its own, parallel_turned(). In 4 bits that copy is
+ * turned by a Hadamard matrix, from what is read again.
  */
 static double
 cast_bytes(const struct parallel_mix *mix, const struct parallel_machine *machine,
@@ -75,10 +79,8 @@ cast_bytes(const struct parallel_mix *mix, const struct parallel_machine *machin
 {
     switch (precision) {
     case PARALLEL_BF16: return 0;
-    case PARALLEL_FP8: {
-        bool turned = mix->blocks || machine->peak[PARALLEL_FP4] <= 0;
-        return ELEMENT + (weights && turned ? 2 : 1);
-    }
+    case PARALLEL_FP8:
+        return ELEMENT + (weights && parallel_turned(mix, machine) ? 2 : 1);
     default: return (ELEMENT + 0.5625) * (weights ? 2 : 1);
     }
 }
@@ -109,9 +111,8 @@ time_product(const struct at *at, const struct parallel_op *op)
     return t;
 }
 
-/* Whether the product has an adapter beside its frozen weights. */
-static bool
-adapted(const struct parallel_mix *mix, const struct parallel_op *op)
+bool
+parallel_adapted(const struct parallel_mix *mix, const struct parallel_op *op)
 {
     static const struct {
         const char *name;
@@ -232,7 +233,7 @@ add_op(const struct at *at, const struct parallel_kind *kind,
         t = time_product(at, op);
         forward->products += t.forward;
         backward->products += t.backward;
-        if (adapted(at->mix, op)) {
+        if (parallel_adapted(at->mix, op)) {
             struct op_time more = time_adapter(at, op);
             forward->moves += more.forward;
             backward->moves += more.backward;

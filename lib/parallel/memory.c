@@ -5,6 +5,8 @@
  */
 #include "private.h"
 
+#include <math.h>
+
 /* Bytes of an element in 16 bits and in 32. */
 enum { ELEMENT = 2, FLOAT = 4 };
 /* Of what Adam holds of a parameter: a 32-bit copy and two moments; of fp16 also the
@@ -33,14 +35,49 @@ parallel_divided_kv(const struct parallel_model *model, const struct parallel_mi
     return mix->tp < heads ? mix->tp : heads;
 }
 
-/* Products in 8 or 4 bits keep their inputs as they read them; the head is in 16 bits. */
+/* Products that multiply in 8 or 4 bits; the head does in 16. */
+static bool
+small(const struct parallel_op *op, const struct parallel_mix *mix)
+{
+    return op->does == PARALLEL_PRODUCT && op->split != PARALLEL_VOCABULARY &&
+           mix->precision != PARALLEL_BF16;
+}
+
+/* They keep their inputs as they read them. */
 static double
 input_share(const struct parallel_op *op, const struct parallel_mix *mix)
 {
-    bool small = op->does == PARALLEL_PRODUCT && op->split != PARALLEL_VOCABULARY;
-    return !small || mix->precision == PARALLEL_BF16 ? 1
-           : mix->precision == PARALLEL_FP8          ? 0.5
-                                                     : 0.25;
+    return !small(op, mix) ? 1 : mix->precision == PARALLEL_FP8 ? 0.5 : 0.25;
+}
+
+/* What a frozen weight takes: as the products read it, since no optimizer needs it in 16
+ * bits. In 4 bits blocks of 16 have a scale, along each dimension of a copy. */
+static double
+frozen_bytes(const struct parallel_op *op, const struct parallel_mix *mix)
+{
+    if (!small(op, mix) || op->split == PARALLEL_TOKENS)
+        return ELEMENT;
+    return mix->precision == PARALLEL_FP8 ? mix->turned ? 2 : 1 : 2 * 0.5625;
+}
+
+/* Of what an op keeps, the share that stays if it is kept in 8 bits: attention keeps what
+ * its kernel reads, and the result, which is the input of the projection; the activation
+ * function its input. */
+static double
+kept_share(const struct parallel_op *op, const struct parallel_mix *mix)
+{
+    bool attention = op->does == PARALLEL_ATTENTION || op->segment == PARALLEL_PROJECTION;
+    bool up = op->segment == PARALLEL_MLP && op->does == PARALLEL_PRODUCT;
+    return (attention && mix->attention_fp8) || (up && mix->activation_fp8) ? 0.5 : 1;
+}
+
+/* An adapter keeps its input behind dropout, and the mask. */
+static double
+adapter_kept(const struct parallel_op *op, const struct parallel_mix *mix)
+{
+    double by = op->split == PARALLEL_INNER ? parallel_divided(op->split, mix)
+                                            : parallel_divided(PARALLEL_TOKENS, mix);
+    return parallel_adapted(mix, op) ? (ELEMENT + 1) * op->k / by : 0;
 }
 
 /* Pairs of a query and a key are a matrix of `sequence` columns. */
@@ -49,12 +86,19 @@ kept_of(const struct parallel_op *op, const struct parallel_model *model,
         const struct parallel_mix *mix, bool selective)
 {
     double shared = op->does == PARALLEL_PRODUCT ? 0 : op->kv;
-    double kept = (op->kept - shared) / parallel_divided(op->split, mix) +
-                  shared / parallel_divided_kv(model, mix);
-    if (op->core && selective)
+    double by = parallel_divided(op->split, mix);
+    /* of each query, in 32 bits */
+    double statistic =
+        op->does == PARALLEL_ATTENTION ? FLOAT * (double)model->t.heads : 0;
+    double kept = ((op->kept - statistic - shared) / by +
+                   shared / parallel_divided_kv(model, mix)) *
+                      kept_share(op, mix) +
+                  statistic / by;
+    bool frozen = parallel_frozen(mix, op);
+    if ((op->core && selective) || (frozen && op->next_input))
         return 0;
-    if (op->does == PARALLEL_PRODUCT && parallel_frozen(mix, op))
-        return kept; /* no gradient of its weights needs its input */
+    if (op->does == PARALLEL_PRODUCT && frozen) /* its weights need no input */
+        return kept + adapter_kept(op, mix);
     if (op->matched)
         kept *= model->sequence;
     return kept +
@@ -111,6 +155,25 @@ parallel_kept(const struct parallel_kind *kind, const struct parallel_model *mod
     return sum * parallel_tokens(model, mix);
 }
 
+/* Parameters of an op on one rank. */
+static double
+params_of(const struct parallel_op *op, const struct parallel_mix *mix,
+          const struct parallel_model *model)
+{
+    double weights = op->does == PARALLEL_PRODUCT ? op->k * op->n : 0, kv;
+    switch (op->split) {
+    case PARALLEL_EXPERTS:
+    case PARALLEL_EXPERTS_INNER: return op->params / ((double)mix->ep * mix->etp);
+    case PARALLEL_COLUMNS:
+        kv = op->n > 0 ? op->params * op->kv / op->n : 0;
+        return (op->params - kv) / mix->tp + kv / parallel_divided_kv(model, mix);
+    case PARALLEL_INNER: /* each rank has all biases */
+        return op->params > 0 ? weights / mix->tp + (op->params - weights) : 0;
+    case PARALLEL_VOCABULARY: return op->params / mix->tp;
+    default: return op->params;
+    }
+}
+
 static unsigned
 add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
            const struct parallel_model *model, bool trained, double *dense,
@@ -119,24 +182,11 @@ add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
     unsigned tensors = 0;
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
-        double weights = op->does == PARALLEL_PRODUCT ? op->k * op->n : 0, kv;
+        bool of_experts =
+            op->split == PARALLEL_EXPERTS || op->split == PARALLEL_EXPERTS_INNER;
         if (trained && parallel_frozen(mix, op))
             continue;
-        switch (op->split) {
-        case PARALLEL_EXPERTS:
-        case PARALLEL_EXPERTS_INNER:
-            *experts += op->params / ((double)mix->ep * mix->etp);
-            break;
-        case PARALLEL_COLUMNS:
-            kv = op->n > 0 ? op->params * op->kv / op->n : 0;
-            *dense += (op->params - kv) / mix->tp + kv / parallel_divided_kv(model, mix);
-            break;
-        case PARALLEL_INNER: /* each rank has all biases */
-            *dense += op->params > 0 ? weights / mix->tp + (op->params - weights) : 0;
-            break;
-        case PARALLEL_VOCABULARY: *dense += op->params / mix->tp; break;
-        default: *dense += op->params;
-        }
+        *(of_experts ? experts : dense) += params_of(op, mix, model);
         tensors += op->params > 0;
     }
     return tensors;
@@ -167,7 +217,11 @@ parallel_memory_sum(const struct parallel_memory *m)
 struct held {
     double dense, experts; /* parameters */
     double dense_trained, experts_trained;
-    double kept, working; /* bytes */
+    double layer;  /* bytes for a while, of a layer or an end */
+    double loss;   /* bytes for a while, of the scores of words */
+    double scores; /* bytes of the scores of all microbatches */
+    double whole;  /* parameters of the ends */
+    double saved;  /* bytes of frozen weights in 8 or 4 bits that 16 would take more */
 };
 
 static void
@@ -213,55 +267,119 @@ add_kind(const struct parallel_kind *kind, const struct parallel_mix *mix,
 {
     parallel_held(kind, mix, model, &held->dense, &held->experts);
     parallel_trained(kind, mix, model, &held->dense_trained, &held->experts_trained);
+    for (unsigned i = 0; (mix->frozen || mix->lora > 0) && i < kind->nops; i++)
+        if (parallel_frozen(mix, &kind->op[i]))
+            held->saved += (ELEMENT - frozen_bytes(&kind->op[i], mix)) *
+                           params_of(&kind->op[i], mix, model);
 }
 
 double
 parallel_sent_kept(const struct parallel_mix *mix, const struct parallel_model *model)
 {
-    return mix->pp > 1 ? input_of(model, mix) : 0;
+    return mix->pp > 1 && !mix->frees ? input_of(model, mix) : 0;
 }
 
-/* `bytes` is what the loss holds of a score. */
+/* Backward an op reads the gradient of its result and writes that of its input: of the
+ * widest op of a layer that is no product. When a product runs, what the ops behind it
+ * had kept is free again. */
+static double
+gradients_of(const struct parallel_kind *kind, const struct parallel_model *model,
+             const struct parallel_mix *mix)
+{
+    double most = 0;
+    for (unsigned i = 0; i < kind->nops; i++) {
+        const struct parallel_op *op = &kind->op[i];
+        /* softmax and dropout pass on as many scores as they get */
+        double wide = op->matched ? 2.0 * model->t.heads * model->sequence : op->moved;
+        at_least(&most, wide / parallel_divided(op->split, mix));
+    }
+    return ELEMENT * parallel_tokens(model, mix) * most;
+}
+
+/* Of a layer that is computed again, what its backward pass needs beside what was kept;
+ * autograd keeps the inputs of products as they were gathered, unless the gather is cut
+ * into pieces beside the product. */
+static double
+again_of(const struct parallel_kind *kind, const struct parallel_model *model,
+         const struct parallel_mix *mix, bool full, bool gathered)
+{
+    struct parallel_mix whole = *mix;
+    double all, sum = 0, parts = parallel_divided(PARALLEL_TOKENS, mix);
+    whole.recompute = PARALLEL_KEEP_ALL;
+    all = parallel_kept(kind, model, &whole);
+    if (gathered && !(mix->overlap & PARALLEL_OVERLAP_TP))
+        for (unsigned i = 0; i < kind->nops; i++)
+            sum += kind->op[i].kept_input * (1 - 1 / parts);
+    return sum * parallel_tokens(model, mix) +
+           (full ? all : all - parallel_kept(kind, model, mix));
+}
+
 static void
-add_stage(const struct parallel_mix *mix, const struct parallel_model *model,
-          uint32_t stage, double bytes, struct held *held)
+add_head(const struct parallel_mix *mix, const struct parallel_model *model,
+         const struct parallel_stack *stack, struct held *held)
+{
+    double copy = (double)model->t.words * model->t.width / mix->tp;
+    double scores = parallel_tokens(model, mix) * model->t.words / mix->tp;
+    double bytes = mix->tp > 1 ? stack->sharded_loss : stack->loss;
+    add_kind(&model->head, mix, model, held);
+    if (model->t.tied && mix->pp > 1) { /* of the embedding's */
+        held->dense += copy;
+        held->dense_trained += parallel_frozen(mix, &model->embedding.op[0]) ? 0 : copy;
+    }
+    held->loss += parallel_kept(&model->head, model, mix) + (bytes - FLOAT) * scores;
+    if (stack->reserved && mix->sequence)
+        held->loss += ELEMENT * parallel_tokens(model, mix) * model->t.width;
+    if (mix->pp > 1) /* the scores, and their concatenation */
+        held->scores += 2 * ELEMENT * scores * parallel_microbatches(mix);
+    held->whole += model->t.tied ? 0 : copy;
+    at_least(&held->layer, passing(&model->head, mix, model));
+}
+
+static double
+add_kept(const struct parallel_mix *mix, const struct parallel_model *model,
+         uint32_t stage)
 {
     struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
+    double sum = chunk.head ? 0 : parallel_sent_kept(mix, model);
+    for (uint32_t i = 0; i < chunk.layers; i++)
+        sum += i < parallel_again(mix, stage)
+                   ? input_of(model, mix)
+                   : parallel_kept(&model->kind[model->of[chunk.first + i]], model, mix);
+    return sum + (chunk.embedding ? parallel_kept(&model->embedding, model, mix) : 0);
+}
+
+static void
+add_stage(const struct parallel_mix *mix, const struct parallel_model *model,
+          uint32_t stage, const struct parallel_stack *stack, struct held *held)
+{
+    struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
+    const struct parallel_kind *before = NULL; /* most layers are like the one before */
+    bool was = false;
     for (uint32_t i = 0; i < chunk.layers; i++) {
         const struct parallel_kind *kind = &model->kind[model->of[chunk.first + i]];
         bool full = i < parallel_again(mix, stage);
-        double all = parallel_kept(kind, model, mix);
+        bool again = full || mix->recompute == PARALLEL_HALF;
         add_kind(kind, mix, model, held);
-        held->kept += full ? input_of(model, mix) : all;
-        at_least(&held->working, passing(kind, mix, model) + (full ? all : 0));
+        if (kind != before || full != was)
+            at_least(&held->layer,
+                     passing(kind, mix, model) + gradients_of(kind, model, mix) +
+                         (again ? again_of(kind, model, mix, full, stack->reserved) : 0));
+        before = kind;
+        was = full;
     }
     if (chunk.embedding) {
         add_kind(&model->embedding, mix, model, held);
-        held->kept += parallel_kept(&model->embedding, model, mix);
+        held->whole += (double)model->t.words * model->t.width / mix->tp;
     }
-    if (chunk.head) {
-        double loss = parallel_kept(&model->head, model, mix);
-        double copy = (double)model->t.words * model->t.width / mix->tp;
-        add_kind(&model->head, mix, model, held);
-        if (model->t.tied && mix->pp > 1) { /* of the embedding's */
-            held->dense += copy;
-            held->dense_trained +=
-                parallel_frozen(mix, &model->embedding.op[0]) ? 0 : copy;
-        }
-        loss += (bytes - FLOAT) * parallel_tokens(model, mix) * model->t.words / mix->tp;
-        at_least(&held->working, loss);
-        at_least(&held->working, passing(&model->head, mix, model));
-    } else
-        held->kept += parallel_sent_kept(mix, model);
+    if (chunk.head)
+        add_head(mix, model, stack, held);
 }
 
 double
 parallel_stage_kept(const struct parallel_mix *mix, const struct parallel_model *model,
                     uint32_t stage)
 {
-    struct held held = {0};
-    add_stage(mix, model, stage, FLOAT, &held);
-    return held.kept;
+    return add_kept(mix, model, stage);
 }
 
 void
@@ -274,8 +392,7 @@ parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *
     double spread = shards * mix->tp / ((double)mix->ep * mix->etp);
     double gradient = mix->gradient ? mix->gradient : mix->fp16 ? ELEMENT : stack->held;
     for (uint32_t i = 0; i < mix->vp; i++)
-        add_stage(mix, model, parallel_stage(mix->schedule, mix->pp, r, i), stack->loss,
-                  &held);
+        add_stage(mix, model, parallel_stage(mix->schedule, mix->pp, r, i), stack, &held);
     if (mix->shard > 0)
         shards = mix->shard;
     if (spread > shards)
@@ -285,12 +402,12 @@ parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *
     shard = held.dense / shards + held.experts / spread;
     sharded = held.dense_trained / shards + held.experts_trained / spread;
     *memory = (struct parallel_memory){
-        .weights = ELEMENT * whole,
+        .weights = ELEMENT * whole - held.saved,
         .gradients = gradient * (mix->zero >= 2 ? sharded : trained),
         .optimizer =
             (mix->fp16 ? ADAM_FP16 : ADAM) * (mix->zero >= 1 ? sharded : trained),
-        .working = held.working,
-        .overhead = stack->overhead,
+        .working = stack->reserved ? held.loss + held.layer : fmax(held.loss, held.layer),
+        .overhead = stack->overhead + (stack->reserved ? held.scores : 0),
     };
     if (mix->zero >= 3) {
         /* in 32 bits those that are trained are the optimizer's copy, too */
@@ -299,6 +416,7 @@ parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *
         if (mix->pp > 1) {
             memory->weights += ELEMENT * whole;
             memory->gradients += FLOAT * trained;
-        }
+        } else if (stack->reserved)
+            memory->weights += ELEMENT * held.whole;
     }
 }

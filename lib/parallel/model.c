@@ -183,6 +183,7 @@ mlp(struct parallel_kind *kind, const struct input_transformer *t, double f, dou
     op = move(kind, experts ? "experts activation" : "activation", split, rows * (up + f),
               rows * (2 * up + f));
     op->kept = ELEMENT * rows * f;
+    op->next_input = true;
     op = product(kind, experts ? "experts down" : "MLP down",
                  experts ? PARALLEL_EXPERTS_INNER : PARALLEL_INNER, f, h, t->mlp_bias);
     op->rows = rows;

@@ -29,7 +29,7 @@ struct parallel_item *parallel_orders(const struct parallel_schedule *schedule,
 
 /* A number of microbatches with which each device holds as much at its peak as with all:
  * so many periods of p. All of the pipe if there are no more, or the schedule has no
- * period. */
+ * period, or chunks take groups of other sizes. */
 uint32_t parallel_fewer(const struct parallel_schedule *schedule,
                         const struct parallel_pipe *pipe, uint32_t periods);
 
@@ -182,8 +182,8 @@ bool parallel_order_check(const struct parallel_mix *mix, bool experts,
  * Returns how many. */
 uint32_t parallel_members(const struct parallel_mix *mix, enum parallel_group group,
                           uint32_t column, uint32_t *member);
-/* What a virtual stage without the head keeps of what it sent, until its gradient comes;
- * part of parallel_stage_kept(). */
+/* What a virtual stage without the head keeps of what it sent, until its gradient comes,
+ * unless it frees it; part of parallel_stage_kept(). */
 double parallel_sent_kept(const struct parallel_mix *mix,
                           const struct parallel_model *model);
 /* True if the answer of a training record has this key. */
@@ -219,6 +219,14 @@ double parallel_measured_attention(const struct parallel_model *model,
 double parallel_move(const struct parallel_machine *machine, double bytes);
 
 /* ---- layers (cost.c) --------------------------------------------------------- */
+
+/* Whether a product has an adapter beside its frozen weights. */
+bool parallel_adapted(const struct parallel_mix *mix, const struct parallel_op *op);
+/* Whether what is multiplied in 8 bits has a second, turned copy. Before Blackwell the
+ * units for 8 bits read their inputs along one dimension only, and scales of blocks hold
+ * for one dimension; backward multiplies along the other one. */
+bool parallel_turned(const struct parallel_mix *mix,
+                     const struct parallel_machine *machine);
 
 /* Adds up the parts of a layer's passes, without exchanges. Returns how many kernels the
  * forward pass has; backward has twice as many. */

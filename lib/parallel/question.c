@@ -240,6 +240,7 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
         (q->mix.attention_fp8 && device->fp8 <= 0))
         return rec_fail(f->err, REC_NO, "device '%s' has no peak for %s", q->device,
                         precision_name(&q->mix));
+    q->mix.turned = parallel_turned(&q->mix, m);
     m->processors = (double)device->processors;
     if (q->mix.taken >= device->processors)
         return rec_reader_fail(f->reader, f->err,
@@ -263,6 +264,7 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
     if (!m->stack)
         return rec_fail(f->err, REC_NO, "no stack of %s in %s is known: stack= names one",
                         q->device, precision_name(&q->mix));
+    q->mix.frees = m->stack->frees;
     return true;
 }
 

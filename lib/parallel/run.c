@@ -193,9 +193,10 @@ uint32_t
 parallel_fewer(const struct parallel_schedule *schedule, const struct parallel_pipe *pipe,
                uint32_t periods)
 {
-    uint64_t fewer = pipe->microbatches % pipe->stages + (uint64_t)periods * pipe->stages;
-    return schedule->periodic && fewer < pipe->microbatches ? (uint32_t)fewer
-                                                            : pipe->microbatches;
+    uint32_t rest = pipe->microbatches % pipe->stages;
+    uint64_t fewer = rest + (uint64_t)periods * pipe->stages;
+    bool periodic = schedule->periodic && (pipe->chunks == 1 || rest == 0);
+    return periodic && fewer < pipe->microbatches ? (uint32_t)fewer : pipe->microbatches;
 }
 
 /*

@@ -57,14 +57,27 @@ gpipe(const struct parallel_pipe *pipe, struct parallel_item *item, struct rec_e
     return true;
 }
 
-/* The i-th forward or backward of a device with several chunks: groups of p microbatches
- * go through chunk after chunk, backward from the last chunk to the first. */
-static struct parallel_item
-grouped(const struct parallel_pipe *pipe, uint64_t i, enum parallel_pass pass)
+/* How many microbatches go through a chunk before the next one's turn: p of them. If p
+ * does not divide m, the least number with which the last group is whole or has p, too:
+ * else devices would wait for it (microbatch_group_size_per_vp_stage of Megatron-LM,
+ * which refuses a shorter one). */
+static uint32_t
+group_of(const struct parallel_pipe *pipe)
 {
-    uint32_t p = pipe->stages, v = pipe->chunks, m = pipe->microbatches;
-    uint32_t group = (uint32_t)(i / ((uint64_t)p * v)), first = group * p;
-    uint32_t size = m - first < p ? m - first : p; /* the last group may be short */
+    uint32_t p = pipe->stages, m = pipe->microbatches, n = p;
+    while (m % n != 0 && m % n < p)
+        n++;
+    return n;
+}
+
+/* The i-th forward or backward of a device with several chunks: groups of microbatches go
+ * through chunk after chunk, backward from the last chunk to the first. */
+static struct parallel_item
+grouped(const struct parallel_pipe *pipe, uint32_t n, uint64_t i, enum parallel_pass pass)
+{
+    uint32_t v = pipe->chunks, m = pipe->microbatches;
+    uint32_t group = (uint32_t)(i / ((uint64_t)n * v)), first = group * n;
+    uint32_t size = m - first < n ? m - first : n; /* the last group may be short */
     uint32_t at = (uint32_t)(i - (uint64_t)first * v), chunk = at / size;
     return (struct parallel_item){
         first + at % size, (uint16_t)(pass == PARALLEL_FORWARD ? chunk : v - 1 - chunk),
@@ -78,12 +91,13 @@ alternate(const struct parallel_pipe *pipe, uint64_t warm, struct parallel_item 
 {
     uint64_t all = (uint64_t)pipe->microbatches * pipe->chunks;
     uint64_t forward = 0;
+    uint32_t n = pipe->chunks > 1 ? group_of(pipe) : pipe->stages;
     while (forward < warm && forward < all)
-        *item++ = grouped(pipe, forward++, PARALLEL_FORWARD);
+        *item++ = grouped(pipe, n, forward++, PARALLEL_FORWARD);
     for (uint64_t backward = 0; backward < all; backward++) {
         if (forward < all)
-            *item++ = grouped(pipe, forward++, PARALLEL_FORWARD);
-        *item++ = grouped(pipe, backward, PARALLEL_BACKWARD);
+            *item++ = grouped(pipe, n, forward++, PARALLEL_FORWARD);
+        *item++ = grouped(pipe, n, backward, PARALLEL_BACKWARD);
     }
     return item;
 }
@@ -105,21 +119,20 @@ check_interleaved(const struct parallel_pipe *pipe, struct rec_error *err)
     if (pipe->chunks < 2)
         return rec_fail(err, REC_DATA,
                         "the interleaved schedule has at least 2 chunks a device");
-    return m % p == 0 ||
-           rec_fail(err, REC_DATA,
-                    "the interleaved schedule takes microbatches in groups of %u, the "
-                    "number of stages, which does not divide %u: %u would do",
-                    p, m, m < p ? p : m - m % p);
+    return m >= p || rec_fail(err, REC_DATA,
+                              "the interleaved schedule takes at least as many "
+                              "microbatches as stages: %u would do, and not %u",
+                              p, m);
 }
 
 static bool
 interleaved(const struct parallel_pipe *pipe, struct parallel_item *item,
             struct rec_error *err)
 {
-    uint64_t p = pipe->stages;
+    uint64_t p = pipe->stages, n = group_of(pipe);
     (void)err;
     for (uint64_t r = 0; r < p; r++)
-        item = alternate(pipe, 2 * (p - 1 - r) + (pipe->chunks - 1) * p, item);
+        item = alternate(pipe, 2 * (p - 1 - r) + (pipe->chunks - 1) * n, item);
     return true;
 }
 

@@ -229,6 +229,38 @@ equal_passes(const char *name, uint32_t p, uint32_t m, uint32_t *inflight)
     return run;
 }
 
+/* Chunks, of forward 1 s and backward 2 s a stage, and any number of microbatches of at
+ * least p: groups of n >= p, the last of which is whole or has p, too, so that no device
+ * waits for it: m (f + b) + (p - 1) (f + b) / v, and device 0 holds 2 (p - 1) + (v - 1) n
+ * + 1 chunks, or all m v. 18 microbatches on 8 stages make two groups of 9. */
+static void
+test_groups(void **state)
+{
+    (void)state;
+    for (uint32_t p = 2; p <= 8; p++)
+        for (uint32_t v = 2; v <= 4; v++)
+            for (uint32_t m = p; m < 5 * p; m++) {
+                double f[4 * 8], b[4 * 8];
+                uint32_t inflight[8], n = p, most;
+                struct parallel_pipe pipe = {.stages = p,
+                                             .chunks = v,
+                                             .microbatches = m,
+                                             .forward = f,
+                                             .backward = b};
+                struct parallel_run run = {.inflight = inflight};
+                while (m / n * n != m && m - m / n * n < p)
+                    n++;
+                assert_true((p != 8 || m != 18 || n == 9) && (m % p != 0 || n == p));
+                for (uint32_t i = 0; i < p * v; i++)
+                    f[i] = 1.0 / v, b[i] = 2.0 / v;
+                assert_true(parallel_run(parallel_schedule_find("interleaved"), &pipe,
+                                         &run, NULL));
+                assert_near(run.seconds, 3.0 * m + (p - 1) * 3.0 / v, 1e-9);
+                most = 2 * (p - 1) + (v - 1) * n + 1;
+                assert_int_equal(inflight[0], most < m * v ? most : m * v);
+            }
+}
+
 static uint32_t
 largest(const uint32_t *list, uint32_t n)
 {
@@ -281,7 +313,10 @@ test_random(void **state)
         double work[8] = {0}, way = 0, all = 0, most = 0, end = 0;
         bool many = strcmp(schedule->name, "interleaved") == 0;
         pipe.chunks = schedule->vshape ? 2 : many ? 2 + (uint32_t)random_below(3) : 1;
-        pipe.microbatches = (many ? pipe.stages : 1) * (1 + (uint32_t)random_below(6));
+        pipe.microbatches = 1 + (uint32_t)random_below(6);
+        if (many) /* not always whole groups */
+            pipe.microbatches =
+                pipe.stages * pipe.microbatches + (uint32_t)random_below(pipe.stages);
         for (uint32_t i = 0; i < pipe.stages * pipe.chunks; i++) {
             uint32_t chunk, r = parallel_device(schedule, pipe.stages, i, &chunk);
             assert_int_equal(parallel_stage(schedule, pipe.stages, r, chunk), i);
@@ -378,7 +413,7 @@ test_refused(void **state)
         const char *says;
     } bad[] = {
         {"1f1b", 4, 2, 8, "one chunk a device, and not 2"},
-        {"interleaved", 4, 2, 6, "does not divide 6: 4 would do"},
+        {"interleaved", 4, 2, 3, "as many microbatches as stages: 4 would do, and not 3"},
         {"interleaved", 4, 1, 8, "at least 2 chunks"},
         {"v", 4, 1, 8, "2 chunks a device, and not 1"},
     };
@@ -399,10 +434,11 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),    cmocka_unit_test(test_published),
-        cmocka_unit_test(test_schedules), cmocka_unit_test(test_zero_bubble),
-        cmocka_unit_test(test_random),    cmocka_unit_test(test_steady),
-        cmocka_unit_test(test_endless),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_counts),      cmocka_unit_test(test_published),
+        cmocka_unit_test(test_schedules),   cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_zero_bubble), cmocka_unit_test(test_random),
+        cmocka_unit_test(test_steady),      cmocka_unit_test(test_endless),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

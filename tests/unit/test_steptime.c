@@ -101,7 +101,8 @@ test_memory(void **state)
 /* Two stages of two layers each, full recomputation: device 0 keeps of a microbatch the
  * inputs of two layers and its own result, of 2 s h bytes, and its embedding's masks of
  * s h; one layer is computed again, which needs s h (34 + 5 a s / h) and, for the
- * gradient of its largest weight, 2 + 4 bytes for each of 4 h^2. Weights 2, gradients 4,
+ * gradient of its largest weight, 2 + 4 bytes for each of 4 h^2, and 2 (4 h + 4 h) bytes
+ * a token for the gradients around the activation of the MLP. Weights 2, gradients 4,
  * optimizer 12 bytes a parameter, the last divided over 4 replicas. fp16: gradients 2,
  * optimizer 16, and 2 for the largest weight. Weights sharded over 4 replicas, under a
  * pipeline: 4 + 4 + 8 bytes in shards; between microbatches 2 + 4 bytes of all; and 2
@@ -119,12 +120,15 @@ test_memory_of(void **state)
     mix.zero = 1;
     mix.recompute = PARALLEL_FULL;
     parallel_memory_of(&mix, &model, 0, &stack, &memory);
-    double held = 2.0 * LAYER + WORDS * H, layer = S * H * (34 + 5.0 * A * S / H);
+    double held = 2.0 * LAYER + WORDS * H, layer = S * H * (34 + 5.0 * A * S / H + 16);
     assert_near(memory.weights, 2 * held, 1e-12 * held);
     assert_near(memory.gradients, 4 * held, 1e-12 * held);
     assert_near(memory.optimizer, 12 * held / 4, 1e-12 * held);
     assert_near(memory.overhead, 1e9, 0);
     assert_near(parallel_stage_kept(&mix, &model, 0), (3 * 2 + 1.0) * S * H, 1e-6);
+    mix.frees = true; /* its own result */
+    assert_near(parallel_stage_kept(&mix, &model, 0), (2 * 2 + 1.0) * S * H, 1e-6);
+    mix.frees = false;
     assert_near(memory.working, layer + 6 * 4 * H * H, 1e-6);
     /* the last device: at the loss 14 bytes a score, its input and that of the norm */
     mix.recompute = PARALLEL_KEEP_ALL;
@@ -143,6 +147,50 @@ test_memory_of(void **state)
     assert_near(memory.gradients, 4 * held / 4 + 4 * held, 1e-12 * held);
     assert_near(memory.optimizer, 12 * held / 4, 1e-12 * held);
     assert_near(memory.working, layer + 4 * LAYER, 1e-6);
+    parallel_model_free(&model);
+}
+
+/* As PyTorch reserves it, on two tensor ranks with sequence parallelism: a layer that is
+ * computed again keeps s h (34 / 2 + 5 a s / (2 h)) bytes and s h more of each of its two
+ * gathered inputs, beside 2 bytes of two layers and 16 / 2 for gradients; the loss has 18
+ * bytes a score, its input and that of the norm divided, and the gathered one of 2 s h.
+ * The last device of a pipeline holds 2 + 2 bytes of each score of all 8 microbatches.
+ * Without a pipeline the embedding, which is the head, stays whole. */
+static void
+test_memory_reserved(void **state)
+{
+    enum { S = 64, H = 128, A = 4, WORDS = 1000, RANK = 6 * H * H + 19 * H / 2 };
+    const struct input_transformer t = gpt(4, H, A, WORDS);
+    struct parallel_model model = make(&t, S, true);
+    struct parallel_mix mix = mix_of(2, 2, 1, 4, 1, 8);
+    const struct parallel_stack stack = {
+        .held = 4, .loss = 14, .sharded_loss = 18, .reserved = true, .overhead = 1e9};
+    struct parallel_memory memory;
+    double layer = S * H * (17 + 5.0 * A * S / (2 * H) + 8);
+    double loss = 18.0 * S * WORDS / 2 + 2.0 * S * H + 2.0 * S * H;
+    (void)state;
+    mix.zero = 3;
+    mix.sequence = true;
+    mix.recompute = PARALLEL_FULL;
+    parallel_memory_of(&mix, &model, 1, &stack, &memory);
+    assert_near(memory.working, layer + 2.0 * S * H + 4.0 * RANK + loss, 1e-6);
+    assert_near(memory.overhead, 1e9 + 4.0 * 8 * S * WORDS / 2, 1e-6);
+    parallel_memory_of(&mix, &model, 0, &stack, &memory);
+    assert_near(memory.working, layer + 2.0 * S * H + 4.0 * RANK, 1e-6);
+    assert_near(memory.overhead, 1e9, 1e-6);
+    /* a gather in pieces beside the product leaves nothing to keep */
+    mix.overlap = PARALLEL_OVERLAP_TP;
+    parallel_memory_of(&mix, &model, 0, &stack, &memory);
+    assert_near(memory.working, layer + 4.0 * RANK, 1e-6);
+    /* attention and every second product are kept, the rest is computed again */
+    mix.recompute = PARALLEL_HALF;
+    parallel_memory_of(&mix, &model, 0, &stack, &memory);
+    assert_near(memory.working,
+                layer + 4.0 * RANK - parallel_kept(&model.kind[0], &model, &mix), 1e-6);
+    mix.pp = 1;
+    parallel_memory_of(&mix, &model, 0, &stack, &memory);
+    assert_near(memory.weights, 2.0 * WORDS * H / 2, 1e-6);
+    assert_near(memory.overhead, 1e9, 1e-6);
     parallel_model_free(&model);
 }
 
@@ -467,11 +515,29 @@ test_frozen(void **state)
     assert_false(parallel_step(&model, &mix, &machine, &step, &err));
     assert_non_null(strstr(err.text, "nothing is trained"));
     mix.lora = 16;
+    mix.adapters = PARALLEL_ADAPT_QKV | PARALLEL_ADAPT_PROJECTION;
     assert_true(parallel_step(&model, &mix, &machine, &step, &err));
     assert_true(step.once.gradients == 0 && step.memory.optimizer == 0);
     mix.frozen = 0;
     assert_true(parallel_step(&model, &mix, &machine, &all, &err));
     assert_true(all.seconds == step.seconds);
+    /* Frozen weights of products of layers in 8 bits, 12 h^2 + 9 h of a layer; or two
+     * copies. A token of a layer keeps: inputs of norms 4 h, those of two adapters behind
+     * dropout 6 h, Q, K, V 6 h and 4 bytes a head, their result 2 h, the input of the
+     * activation function 8 h. */
+    mix.precision = PARALLEL_FP8;
+    parallel_memory_of(&mix, &model, 0, &plain, &step.memory);
+    assert_near(step.memory.weights, 2 * params - 4 * (12.0 * 256 + 9) * 256, 1e-6);
+    assert_near(parallel_kept(&model.kind[0], &model, &mix), 256 * (26 * 256 + 16), 1e-6);
+    mix.turned = true;
+    parallel_memory_of(&mix, &model, 0, &plain, &step.memory);
+    assert_near(step.memory.weights, 2 * params, 1e-6);
+    /* Q, K, V, their result and the input of the activation function in 8 bits; an
+     * adapter of the MLP keeps 3 bytes of h and of 4 h elements */
+    mix.attention_fp8 = mix.activation_fp8 = true;
+    assert_near(parallel_kept(&model.kind[0], &model, &mix), 256 * (18 * 256 + 16), 1e-6);
+    mix.adapters = PARALLEL_ADAPT_MLP;
+    assert_near(parallel_kept(&model.kind[0], &model, &mix), 256 * (27 * 256 + 16), 1e-6);
     parallel_model_free(&model);
 }
 
@@ -548,11 +614,12 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory),  cmocka_unit_test(test_memory_of),
-        cmocka_unit_test(test_adds_up), cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_by_hand), cmocka_unit_test(test_chunks),
-        cmocka_unit_test(test_hybrid),  cmocka_unit_test(test_again),
-        cmocka_unit_test(test_frozen),  cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_slowest)};
+        cmocka_unit_test(test_memory),          cmocka_unit_test(test_memory_of),
+        cmocka_unit_test(test_memory_reserved), cmocka_unit_test(test_adds_up),
+        cmocka_unit_test(test_scales),          cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_chunks),          cmocka_unit_test(test_hybrid),
+        cmocka_unit_test(test_again),           cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_halves),          cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_slowest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
