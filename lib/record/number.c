@@ -163,8 +163,8 @@ parse_wide(uint64_t mantissa, ptrdiff_t power10, double *value)
 }
 
 /* The value of eight digits at p, most significant first; false if not all are digits. A
- * byte is a digit if its high half is 3, also when 6 is added. The sums join neighbours: of
- * one digit each, of two, of four (D. Lemire, W. Mula, 2018). */
+ * byte is a digit if its high half is 3, also when 6 is added. The products join what is
+ * side by side: one digit each, two, four (after D. Lemire and W. Mula). */
 static inline bool
 eight_digits(const char *p, uint64_t *value)
 {

@@ -135,8 +135,8 @@ reading_rounds_as_the_c_library(void **state)
     }
 }
 
-/* Zeros count neither before nor behind what matters, however many they are: 1 with n zeros
- * before it behind the point is 10^-(n + 1). */
+/* Zeros before the first digit that is none do not count, however many they are: n zeros
+ * and a 1 behind the point are 10^-(n + 1). */
 static void
 zeros_do_not_count(void **state)
 {
