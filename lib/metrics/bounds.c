@@ -92,14 +92,6 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
     return true;
 }
 
-static bool
-name_group(const struct rec *rec, const double key[], const char *by,
-           char text[METRICS_NAME_MAX], struct rec_str *name)
-{
-    (void)rec, (void)key, (void)by, (void)text, (void)name;
-    return false;
-}
-
 static void
 derive(const void *kept, const struct metrics_span seen[], double seconds, bool part,
        double term[])
@@ -130,5 +122,5 @@ const struct metrics_family metrics_bounds = {"bounds",
                                               0,
                                               NULL,
                                               take,
-                                              name_group,
+                                              NULL,
                                               derive};

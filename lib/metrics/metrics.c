@@ -441,7 +441,7 @@ find_group(struct metrics *m, const struct rec *rec, const double key[], uint32_
     *group = 0;
     if (!m->by)
         return true;
-    if (!m->family->name_group(rec, key, m->by, text, &name))
+    if (!m->family->name_group || !m->family->name_group(rec, key, m->by, text, &name))
         rec_find_key(rec, m->by, &name);
     if (!name.ptr)
         return true;

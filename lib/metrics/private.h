@@ -121,8 +121,8 @@ struct metrics_family {
      * not have the key. */
     bool (*take)(void *state, const struct rec_reader *reader, const struct rec *rec,
                  const double key[], struct metrics_case *one, struct rec_error *err);
-    /* Names the group of a record. False: the value of the key `by` is its name. True
-     * with name->ptr NULL: the record is in no group but the total. `text` is room for a
+    /* Names the group of a record. False, as without a function: the value of the key
+     * `by` is its name. True with name->ptr NULL: the record is in no group but the total. `text` is room for a
      * name that is made. */
     bool (*name_group)(const struct rec *rec, const double key[], const char *by,
                        char text[METRICS_NAME_MAX], struct rec_str *name);

@@ -78,14 +78,6 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
     return true;
 }
 
-static bool
-name_group(const struct rec *rec, const double key[], const char *by,
-           char text[METRICS_NAME_MAX], struct rec_str *name)
-{
-    (void)rec, (void)key, (void)by, (void)text, (void)name;
-    return false;
-}
-
 static void
 derive(const void *kept, const struct metrics_span seen[], double seconds, bool part,
        double term[])
@@ -97,4 +89,4 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, bool 
 static const struct metrics_record cases[] = {{REC_TRAINING, NULL}};
 
 const struct metrics_family metrics_steps = METRICS_ALONE(
-    "steps", cases, keys, sums, quantities, figures, shown, take, name_group, derive);
+    "steps", cases, keys, sums, quantities, figures, shown, take, NULL, derive);
