@@ -13,7 +13,7 @@
 
 enum {
     LANES = 16,           /* futures that are played side by side */
-    ROWS_BYTES = 1 << 27, /* of the table, at most */
+    ROWS_BYTES = 1 << 28, /* of the table, at most */
     ROWS = 1 << 20,       /* the same */
     PROBES = 4,           /* rows in which a state may be */
     LINE = 64             /* bytes that the processor reads at once */
