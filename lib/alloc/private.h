@@ -1,5 +1,6 @@
 /* The functions of those rows of alloc_choosers that have files of their own, scorer.c
- * and rollout.c, and what these need to know of the others. The contracts are those of struct alloc_chooser. */
+ * and rollout.c, and what these need to know of the others. The contracts are those of
+ * struct alloc_chooser. */
 #ifndef RAMPIPE_ALLOC_PRIVATE_H
 #define RAMPIPE_ALLOC_PRIVATE_H
 

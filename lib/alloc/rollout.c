@@ -29,8 +29,9 @@ struct rollout {
     struct coming *coming; /* jobs of all futures, one future after the other */
     struct futures *small; /* plays them; NULL: admission does */
     uint64_t accepted;     /* in the future that is being played */
-    /* Unless `small` plays: after the first answer that is played, per future and job of
-     * it, the state before that job arrives, and how many jobs are accepted from it on. */
+    /* Unless `small` plays: after the first answer that is played, per future and job
+     * of it, the state before that job arrives, and how many jobs are accepted from it
+     * on. */
     uint64_t *state;
     uint32_t *rest;
 };
