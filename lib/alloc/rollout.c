@@ -5,7 +5,8 @@
  * decides. Common futures make the differences between alternatives less noisy than the
  * results themselves. They also save most of the work: after some jobs the cluster is
  * often in the same state as after the first answer that was played. From there on the
- * future is the same, too, and is not played again.
+ * future is the same, too, and is not played again. On small clusters a plain rule is
+ * played without an admission, in the same way (future.c).
  */
 #include "future.h"
 #include "private.h"
@@ -60,7 +61,7 @@ alloc_rollout_open(const struct alloc_choice *choice, struct rec_error *err)
                  choice->argument);
         return NULL;
     }
-    jobs = (size_t)futures * (choice->horizon + 1);
+    jobs = (size_t)futures * choice->horizon;
     if (!r || !(r->past = calloc(PAST_JOBS, sizeof *r->past)) ||
         !(r->coming = calloc(jobs + 1, sizeof *r->coming)))
         rec_fail_memory(err);
