@@ -239,6 +239,10 @@ struct alloc_chooser {
      * ALLOC_REFUSED or ALLOC_ACTED. False: *err. */
     bool (*decide)(void *self, struct alloc_question *question, uint32_t *choice,
                    struct rec_error *err);
+    /* Not NULL: a plain rule. Of the alternatives that can start it takes the first to
+     * which no later one is preferred, by finish and nservers alone: is `a` preferred to
+     * `b`, which comes before it? Futures of such a rule are played faster. */
+    bool (*better)(const struct alloc_alternative *a, const struct alloc_alternative *b);
 };
 
 /**

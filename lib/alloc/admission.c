@@ -646,6 +646,12 @@ admission_occupy(struct alloc_admission *a, const struct tried *t, struct rec_er
                   t->alternative.finish, err);
 }
 
+struct pricer *
+admission_pricer(struct alloc_admission *a)
+{
+    return a->pricer;
+}
+
 uint64_t
 admission_state(const struct alloc_admission *a)
 {

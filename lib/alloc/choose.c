@@ -10,6 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+bool
+alloc_never_better(const struct alloc_alternative *a, const struct alloc_alternative *b)
+{
+    (void)a;
+    (void)b;
+    return false;
+}
+
 static bool
 first(void *self, struct alloc_question *q, uint32_t *choice, struct rec_error *err)
 {
@@ -97,15 +105,15 @@ fewest_servers(void *self, struct alloc_question *q, uint32_t *choice,
 }
 
 const struct alloc_chooser alloc_choosers[] = {
-    {"first", NULL, false, NULL, NULL, NULL, first},
-    {"first-degree", NULL, false, NULL, NULL, NULL, first_degree},
-    {"fastest", NULL, false, NULL, NULL, NULL, fastest},
-    {"fewest-servers", NULL, false, NULL, NULL, NULL, fewest_servers},
+    {"first", NULL, false, NULL, NULL, NULL, first, alloc_never_better},
+    {"first-degree", NULL, false, NULL, NULL, NULL, first_degree, NULL},
+    {"fastest", NULL, false, NULL, NULL, NULL, fastest, is_faster},
+    {"fewest-servers", NULL, false, NULL, NULL, NULL, fewest_servers, is_smaller},
     {"learned", "FILE", true, alloc_scorer_open, alloc_scorer_free, NULL,
-     alloc_scorer_decide},
+     alloc_scorer_decide, NULL},
     {"rollout", "N", true, alloc_rollout_open, alloc_rollout_free, alloc_rollout_arrive,
-     alloc_rollout_decide},
-    {NULL, NULL, false, NULL, NULL, NULL, NULL}};
+     alloc_rollout_decide, NULL},
+    {NULL, NULL, false, NULL, NULL, NULL, NULL, NULL}};
 
 const struct alloc_chooser *
 alloc_chooser_find(struct rec_str name)

@@ -1,9 +1,14 @@
-/* The functions of those rows of alloc_choosers that have files of their own: scorer.c
- * and rollout.c. The contracts are those of struct alloc_chooser. */
+/* The functions of those rows of alloc_choosers that have files of their own, scorer.c
+ * and rollout.c, and what these need to know of the others. The contracts are those of
+ * struct alloc_chooser. */
 #ifndef RAMPIPE_ALLOC_PRIVATE_H
 #define RAMPIPE_ALLOC_PRIVATE_H
 
 #include "rampipe/alloc.h"
+
+/* `better` of a rule that takes the first alternative that can start. */
+bool alloc_never_better(const struct alloc_alternative *a,
+                        const struct alloc_alternative *b);
 
 void *alloc_scorer_open(const struct alloc_choice *choice,
                         struct rec_error *err) REC_MUST_CHECK;

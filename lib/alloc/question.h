@@ -86,6 +86,8 @@ bool question_find(const struct graph_store *store, const struct graph_job *job,
  * cluster. */
 bool admission_copy(struct alloc_admission *to, const struct alloc_admission *from,
                     struct rec_error *err) REC_MUST_CHECK;
+/* What an admission places by; borrowed. */
+struct pricer *admission_pricer(struct alloc_admission *admission);
 /* A number that is the same, but for a coincidence of 64 bits, if and only if the same
  * jobs run on the same servers until the same times, and none waits; 0: some wait. */
 uint64_t admission_state(const struct alloc_admission *admission);

@@ -5,25 +5,16 @@
  * decides. Common futures make the differences between alternatives less noisy than the
  * results themselves. They also save most of the work: after some jobs the cluster is
  * often in the same state as after the first answer that was played. From there on the
- * future is the same, too, and is not played again.
+ * future is the same, too, and is not played again. On small clusters a plain rule is
+ * played without an admission, in the same way (future.c).
  */
+#include "future.h"
 #include "private.h"
-#include "question.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { PAST_JOBS = 1000 }; /* the last jobs that came; futures are drawn from them */
-
-/* A job that came. */
-struct past {
-    char *graphs;            /* owned */
-    uint32_t *known, nknown; /* owned: their indexes in the store */
-    size_t room;
-    double steps;
-    double deadline; /* from arrival, seconds */
-    double spacing;  /* since the arrival of the job before, seconds; NAN: of the first */
-};
 
 struct rollout {
     struct alloc_choice choice;
@@ -32,11 +23,16 @@ struct rollout {
     struct alloc_admission *admission; /* where futures are played; NULL: not yet open */
     struct past *past; /* a ring of PAST_JOBS; past[next] is overwritten */
     size_t npast, next;
-    double last;            /* arrival of the last of them, seconds */
-    struct graph_job *jobs; /* of all futures, one future after the other */
-    uint64_t accepted;      /* in the future that is being played */
-    /* After the first answer that is played, per future and job of it: the state before
-     * that job arrives, and how many jobs are accepted from it on. */
+    double last;          /* arrival of the last of them, seconds */
+    struct rec_map kinds; /* the list of graphs of a kind -> its number */
+    struct kind **kind;   /* owned */
+    size_t nkinds, kinds_room;
+    struct coming *coming; /* jobs of all futures, one future after the other */
+    struct futures *small; /* plays them; NULL: admission does */
+    uint64_t accepted;     /* in the future that is being played */
+    /* Unless `small` plays: after the first answer that is played, per future and job
+     * of it, the state before that job arrives, and how many jobs are accepted from it
+     * on. */
     uint64_t *state;
     uint32_t *rest;
 };
@@ -65,11 +61,9 @@ alloc_rollout_open(const struct alloc_choice *choice, struct rec_error *err)
                  choice->argument);
         return NULL;
     }
-    jobs = (size_t)futures * (choice->horizon + 1);
+    jobs = (size_t)futures * choice->horizon;
     if (!r || !(r->past = calloc(PAST_JOBS, sizeof *r->past)) ||
-        !(r->jobs = calloc(jobs + 1, sizeof *r->jobs)) ||
-        !(r->state = calloc(jobs, sizeof *r->state)) ||
-        !(r->rest = calloc(jobs, sizeof *r->rest)))
+        !(r->coming = calloc(jobs + 1, sizeof *r->coming)))
         rec_fail_memory(err);
     else if ((r->rng = rng_new(choice->seed, rng_stream("rollout"), err))) {
         r->choice = *choice;
@@ -88,15 +82,41 @@ alloc_rollout_free(void *self)
         return;
     alloc_admission_free(r->admission);
     rng_free(r->rng);
-    for (size_t i = 0; i < r->npast; i++) {
-        free(r->past[i].graphs);
-        free(r->past[i].known);
+    for (size_t i = 0; i < r->nkinds; i++) {
+        free(r->kind[i]->known);
+        free(r->kind[i]->graphs);
+        free(r->kind[i]);
     }
+    free(r->kind);
+    rec_map_free(&r->kinds);
     free(r->past);
-    free(r->jobs);
+    free(r->coming);
+    futures_free(r->small);
     free(r->state);
     free(r->rest);
     free(r);
+}
+
+/* Adds the kind of a job. */
+static bool
+add_kind(struct rollout *r, const struct graph_job *job, struct rec_error *err)
+{
+    struct rec_str rest = job->graphs, id;
+    struct kind *kind;
+    size_t room = 0;
+    if (!rec_grow(&r->kind, &r->kinds_room, r->nkinds + 1, sizeof *r->kind, err))
+        return false;
+    if (!(kind = calloc(1, sizeof *kind)))
+        return rec_fail_memory(err);
+    r->kind[r->nkinds] = kind;
+    kind->number = (uint32_t)r->nkinds++;
+    while (rec_str_split(&rest, ',', &id))
+        if (!rec_grow(&kind->known, &room, kind->nknown + 1, sizeof *kind->known, err) ||
+            !question_find(r->choice.store, job, id, &kind->known[kind->nknown++], err))
+            return false;
+    if (!(kind->graphs = strndup(job->graphs.ptr, job->graphs.len)))
+        return rec_fail_memory(err);
+    return rec_map_add(&r->kinds, rec_str(kind->graphs), kind->number, err);
 }
 
 /* Puts a job into the ring as it arrives. At decisions it would be too late: a waiting
@@ -105,22 +125,17 @@ bool
 alloc_rollout_arrive(void *self, const struct graph_job *job, struct rec_error *err)
 {
     struct rollout *r = self;
-    struct past *past = &r->past[r->next];
-    struct rec_str rest = job->graphs, id;
-    char *graphs = strndup(job->graphs.ptr, job->graphs.len);
-    if (!graphs)
-        return rec_fail_memory(err);
-    free(past->graphs);
-    past->graphs = graphs;
-    past->steps = job->steps;
-    past->deadline = job->deadline;
-    past->spacing = r->npast ? job->arrival - r->last : (double)NAN;
-    past->nknown = 0;
-    while (rec_str_split(&rest, ',', &id))
-        if (!rec_grow(&past->known, &past->room, past->nknown + 1, sizeof *past->known,
-                      err) ||
-            !question_find(r->choice.store, job, id, &past->known[past->nknown++], err))
+    uint32_t kind = rec_map_get(&r->kinds, job->graphs);
+    if (kind == REC_NONE) {
+        kind = (uint32_t)r->nkinds;
+        if (!add_kind(r, job, err))
             return false;
+    }
+    r->past[r->next] =
+        (struct past){.kind = r->kind[kind],
+                      .steps = job->steps,
+                      .deadline = job->deadline,
+                      .spacing = r->npast ? job->arrival - r->last : (double)NAN};
     r->last = job->arrival;
     r->next = (r->next + 1) % PAST_JOBS;
     r->npast += r->npast < PAST_JOBS;
@@ -132,7 +147,7 @@ alloc_rollout_arrive(void *self, const struct graph_job *job, struct rec_error *
 static void
 draw_futures(struct rollout *r, double now)
 {
-    struct graph_job *job = r->jobs;
+    struct coming *job = r->coming;
     for (uint32_t f = 0; f < r->futures; f++) {
         double time = now;
         for (uint32_t i = 0; i < r->choice.horizon; i++, job++) {
@@ -141,15 +156,23 @@ draw_futures(struct rollout *r, double now)
             do
                 spacing = r->past[rng_below(r->rng, (uint32_t)r->npast)].spacing;
             while (isnan(spacing));
-            *job = (struct graph_job){.id = rec_str("future"),
-                                      .graphs = rec_str(past->graphs),
-                                      .arrival = time += spacing,
-                                      .steps = past->steps,
-                                      .deadline = past->deadline,
-                                      .known = past->known,
-                                      .nknown = past->nknown};
+            *job = (struct coming){time += spacing, past};
         }
     }
+}
+
+/* A job of a future as an admission takes it. */
+static struct graph_job
+job_of(const struct coming *coming)
+{
+    const struct past *past = coming->job;
+    return (struct graph_job){.id = rec_str("future"),
+                              .graphs = rec_str(past->kind->graphs),
+                              .arrival = coming->arrival,
+                              .steps = past->steps,
+                              .deadline = past->deadline,
+                              .known = past->kind->known,
+                              .nknown = past->kind->nknown};
 }
 
 /* Plays a future after a job has taken an alternative (NULL: none). The first answer's
@@ -159,16 +182,17 @@ play_future(struct rollout *r, const struct alloc_question *q, uint32_t future,
             const struct tried *alternative, bool is_first, struct rec_error *err)
 {
     uint32_t n = r->choice.horizon;
-    const struct graph_job *job = r->jobs + (size_t)future * n;
-    uint64_t *state = r->state + (size_t)future * (n + 1);
-    uint32_t *rest = r->rest + (size_t)future * (n + 1);
+    const struct coming *coming = r->coming + (size_t)future * n;
+    uint64_t *state = r->state + (size_t)future * n;
+    uint32_t *rest = r->rest + (size_t)future * n;
     r->accepted = 0;
     if (!admission_copy(r->admission, q->admission, err) ||
         (alternative && !admission_occupy(r->admission, alternative, err)))
         return false;
     for (uint32_t i = 0; i < n; i++) {
+        struct graph_job job = job_of(&coming[i]);
         uint64_t now;
-        if (!alloc_admission_advance(r->admission, &job[i], err))
+        if (!alloc_admission_advance(r->admission, &job, err))
             return false;
         now = admission_state(r->admission);
         if (!is_first && now && now == state[i]) {
@@ -179,7 +203,7 @@ play_future(struct rollout *r, const struct alloc_question *q, uint32_t future,
             state[i] = now;
             rest[i] = (uint32_t)r->accepted;
         }
-        if (!alloc_admission_arrive(r->admission, &job[i], err))
+        if (!alloc_admission_arrive(r->admission, &job, err))
             return false;
     }
     for (uint32_t i = 0; is_first && i < n; i++)
@@ -193,6 +217,8 @@ play(struct rollout *r, const struct alloc_question *q, uint32_t choice, bool is
      uint64_t *accepted, struct rec_error *err)
 {
     const struct tried *alternative = choice == ALLOC_REFUSED ? NULL : &q->tried[choice];
+    if (r->small)
+        return futures_play(r->small, q, alternative, r->coming, is_first, accepted, err);
     *accepted = alternative ? r->futures : 0;
     for (uint32_t f = 0; f < r->futures; f++) {
         if (!play_future(r, q, f, alternative, is_first, err))
@@ -208,10 +234,18 @@ static bool
 open_admission(struct rollout *r, struct rec_error *err)
 {
     struct alloc_admission_options options = *r->choice.admission;
+    size_t jobs = (size_t)r->futures * r->choice.horizon;
     options.choosing = r->choice.base;
     options.counted = true;
     r->admission = alloc_admission_new(&options, r->choice.store, count, r, err);
-    return r->admission != NULL;
+    if (!r->admission)
+        return false;
+    if (futures_suit(&options))
+        return (r->small = futures_new(admission_pricer(r->admission), r->choice.base,
+                                       r->futures, r->choice.horizon, err));
+    r->state = calloc(jobs, sizeof *r->state);
+    r->rest = calloc(jobs, sizeof *r->rest);
+    return (r->state && r->rest) || rec_fail_memory(err);
 }
 
 bool

@@ -1,0 +1,325 @@
+/*
+ * Futures on a small cluster. A row of the table has the alternatives of a kind of jobs
+ * in a state of the cluster, each with the servers that it would take and the time of its
+ * step. It is filled as the rule asks for them. Rows are found by open addressing in a
+ * few neighbours; if all of these are used, one is overwritten, so memory is bounded.
+ */
+#include "future.h"
+#include "private.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+enum {
+    LANES = 16,           /* futures that are played side by side */
+    ROWS_BYTES = 1 << 28, /* of the table, at most */
+    ROWS = 1 << 20,       /* the same */
+    PROBES = 4,           /* rows in which a state may be */
+    LINE = 64             /* bytes that the processor reads at once */
+};
+
+/* An alternative. Of one that has not been tried both are 0. */
+struct priced {
+    uint64_t taken; /* bit s: it would take server s */
+    double step;    /* time of a training step, seconds; INFINITY: it has no place */
+};
+
+struct row {
+    uint64_t busy; /* bit s: server s is not free */
+    uint32_t kind; /* the number of the job's, + 1; 0: the row is unused */
+    struct priced priced[];
+};
+
+/* A running job. */
+struct stay {
+    double finish; /* seconds */
+    uint64_t taken;
+    uint64_t mark; /* of these two */
+};
+
+/* A future that is being played. */
+struct lane {
+    uint32_t future, nstays;
+    uint32_t accepted;
+    uint64_t busy;
+    uint64_t state;       /* XOR of the marks of the stays */
+    struct stay stay[64]; /* the one that ends first is the last */
+};
+
+struct futures {
+    struct pricer *pricer;            /* borrowed */
+    const struct alloc_chooser *rule; /* that of the base */
+    uint32_t n, horizon, ways;
+    char *rows; /* a table of entries of `row_bytes`, aligned to LINE in `space` */
+    void *space;
+    size_t nrows, row_bytes; /* the first is a power of two, or 0 */
+    uint32_t wide;           /* alternatives that a row has room for */
+    struct lane start;       /* after the alternative of the job at hand */
+    struct lane lane[LANES];
+    /* After the first alternative, per future and job of it: the state before that job
+     * arrives, and how many jobs are accepted from it on. */
+    uint64_t *state;
+    uint32_t *rest;
+};
+
+bool
+futures_suit(const struct alloc_admission_options *options)
+{
+    return net_servers(options->placer.net) <= 64 && options->queue == 0 &&
+           options->choosing->chooser->better;
+}
+
+struct futures *
+futures_new(struct pricer *pricer, const struct alloc_choosing *base, uint32_t n,
+            uint32_t horizon, struct rec_error *err)
+{
+    struct futures *f = calloc(1, sizeof *f);
+    if (f) {
+        f->pricer = pricer;
+        f->rule = base->chooser;
+        f->n = n;
+        f->horizon = horizon;
+        f->ways = pricer_ways(pricer);
+        f->state = calloc((size_t)n * horizon, sizeof *f->state);
+        f->rest = calloc((size_t)n * horizon, sizeof *f->rest);
+    }
+    if (f && f->state && f->rest)
+        return f;
+    rec_fail_memory(err);
+    futures_free(f);
+    return NULL;
+}
+
+void
+futures_free(struct futures *f)
+{
+    if (!f)
+        return;
+    free(f->space);
+    free(f->state);
+    free(f->rest);
+    free(f);
+}
+
+/* ---- the table ----------------------------------------------------------- */
+
+/* Makes room for jobs with more alternatives than any before: the table begins anew. */
+static bool
+widen(struct futures *f, uint32_t wide, struct rec_error *err)
+{
+    if (wide <= f->wide)
+        return true;
+    free(f->space);
+    f->wide = wide;
+    f->row_bytes = sizeof(struct row) + wide * sizeof(struct priced);
+    f->row_bytes += (LINE - f->row_bytes % LINE) % LINE;
+    for (f->nrows = ROWS; f->nrows > PROBES; f->nrows /= 2)
+        if (f->nrows * f->row_bytes <= ROWS_BYTES)
+            break;
+    f->space = calloc(f->nrows * f->row_bytes + LINE, 1);
+    if (!f->space)
+        return rec_fail_memory(err);
+    f->rows = (char *)f->space + (LINE - (uintptr_t)f->space % LINE) % LINE;
+    return true;
+}
+
+/* The first of the rows in which this may be. */
+static inline struct row *
+place_of(const struct futures *f, uint64_t busy, uint32_t kind)
+{
+    size_t i = rec_mix(busy ^ (uint64_t)kind << 48) & (f->nrows - PROBES);
+    return (void *)(f->rows + i * f->row_bytes);
+}
+
+static struct row *
+find_row(const struct futures *f, uint64_t busy, uint32_t kind)
+{
+    struct row *first = place_of(f, busy, kind), *row = first;
+    for (int i = 0; i < PROBES; i++) {
+        row = (void *)((char *)first + (size_t)i * f->row_bytes);
+        if (row->busy == busy && row->kind == kind + 1)
+            return row;
+        if (!row->kind)
+            break;
+        if (i == PROBES - 1)
+            row = first;
+    }
+    memset(row, 0, f->row_bytes);
+    row->busy = busy;
+    row->kind = kind + 1;
+    return row;
+}
+
+/* Tries alternative i of a job in the state of a row. */
+static bool
+price(const struct futures *f, struct row *row, const struct kind *kind, uint32_t i,
+      struct rec_error *err)
+{
+    struct priced *p = &row->priced[i];
+    const struct trial *trial;
+    size_t nwords;
+    uint64_t differ = *pricer_taken(f->pricer, &nwords) ^ row->busy;
+    for (; differ; differ &= differ - 1)
+        pricer_take(f->pricer, (uint32_t)__builtin_ctzll(differ));
+    if (!pricer_forget(f->pricer, err) ||
+        !(trial = pricer_try_way(f->pricer, kind->known[i / f->ways], i % f->ways, err)))
+        return false;
+    *p = (struct priced){0, INFINITY};
+    if (trial->outcome == PLACE_PLACED) {
+        p->step = trial->cost.step.seconds;
+        (void)pricer_mask(f->pricer, trial, &p->taken);
+    }
+    return true;
+}
+
+/* ---- a future ------------------------------------------------------------ */
+
+/* The same for the same servers and the same end. */
+static uint64_t
+mark_of(uint64_t taken, double finish)
+{
+    uint64_t bits;
+    memcpy(&bits, &finish, sizeof bits);
+    return rec_mix(taken ^ rec_mix(bits));
+}
+
+/* A job without servers changes nothing. */
+static void
+occupy(struct lane *lane, uint64_t taken, double finish)
+{
+    uint32_t i = lane->nstays;
+    struct stay stay = {finish, taken, mark_of(taken, finish)};
+    if (!taken)
+        return;
+    for (; i > 0 && lane->stay[i - 1].finish < finish; i--)
+        lane->stay[i] = lane->stay[i - 1];
+    lane->stay[i] = stay;
+    lane->nstays++;
+    lane->busy |= taken;
+    lane->state ^= stay.mark;
+}
+
+/* Lets the jobs end that do so until `time`. */
+static inline void
+pass(struct lane *lane, double time)
+{
+    while (lane->nstays && lane->stay[lane->nstays - 1].finish <= time) {
+        const struct stay *stay = &lane->stay[--lane->nstays];
+        lane->busy ^= stay->taken;
+        lane->state ^= stay->mark;
+    }
+}
+
+/* Decides a job by the rule, and starts it if it takes an alternative. */
+static bool
+decide(struct futures *f, struct lane *lane, const struct coming *coming,
+       struct rec_error *err)
+{
+    const struct past *job = coming->job;
+    struct row *row = find_row(f, lane->busy, job->kind->number);
+    struct alloc_alternative best = {.cause = "none"}, a = {.cause = NULL};
+    uint64_t taken = 0;
+    double limit = job->deadline * alloc_allowance;
+    for (uint32_t i = 0, n = job->kind->nknown * f->ways; i < n; i++) {
+        const struct priced *p = &row->priced[i];
+        double time;
+        if (!p->taken && p->step == 0 && !price(f, row, job->kind, i, err))
+            return false;
+        time = p->step * job->steps;
+        if (!(time <= limit) || isinf(p->step))
+            continue;
+        a.finish = coming->arrival + time;
+        a.nservers = (uint32_t)__builtin_popcountll(p->taken);
+        if (best.cause || f->rule->better(&a, &best)) {
+            best = a;
+            taken = p->taken;
+        }
+        if (f->rule->better == alloc_never_better)
+            break;
+    }
+    if (best.cause)
+        return true;
+    if (!isfinite(best.finish))
+        return rec_fail(err, REC_DATA, "a job would run longer than a number holds");
+    lane->accepted++;
+    occupy(lane, taken, best.finish);
+    return true;
+}
+
+/* Plays some futures side by side: each comes to its next job, and then all of them
+ * decide it, when the rows that they need have come from memory. */
+static bool
+play_lanes(struct futures *f, uint32_t first, uint32_t n, const struct coming *coming,
+           bool is_first, struct rec_error *err)
+{
+    struct lane *lanes[LANES]; /* those that are still being played */
+    for (uint32_t i = 0; i < n; i++) {
+        lanes[i] = &f->lane[i];
+        memcpy(lanes[i], &f->start,
+               offsetof(struct lane, stay) + f->start.nstays * sizeof(struct stay));
+        lanes[i]->future = first + i;
+    }
+    for (uint32_t i = 0, on = n; i < f->horizon && on; i++) {
+        for (uint32_t l = 0; l < on;) {
+            struct lane *lane = lanes[l];
+            size_t at = (size_t)lane->future * f->horizon + i;
+            pass(lane, coming[at].arrival);
+            if (is_first) {
+                f->state[at] = lane->state;
+                f->rest[at] = lane->accepted;
+            } else if (f->state[at] == lane->state) {
+                lane->accepted += f->rest[at];
+                lanes[l] = lanes[--on];
+                continue;
+            }
+            __builtin_prefetch(place_of(f, lane->busy, coming[at].job->kind->number));
+            l++;
+        }
+        for (uint32_t l = 0; l < on; l++)
+            if (!decide(f, lanes[l], &coming[(size_t)lanes[l]->future * f->horizon + i],
+                        err))
+                return false;
+    }
+    return true;
+}
+
+/* The running jobs, and the one that takes the alternative. */
+static void
+begin(struct futures *f, const struct alloc_question *q, const struct tried *alternative)
+{
+    size_t nwords;
+    f->start.nstays = f->start.accepted = 0;
+    f->start.busy = *pricer_taken(q->pricer, &nwords);
+    f->start.state = 0;
+    for (size_t i = 0; i < q->nrunning; i++)
+        if (q->running[i].runs)
+            occupy(&f->start, q->running[i].taken[0], q->running[i].finish);
+    if (alternative)
+        occupy(&f->start, alternative->taken[0], alternative->alternative.finish);
+}
+
+bool
+futures_play(struct futures *f, const struct alloc_question *q,
+             const struct tried *alternative, const struct coming *coming, bool is_first,
+             uint64_t *accepted, struct rec_error *err)
+{
+    begin(f, q, alternative);
+    *accepted = alternative ? f->n : 0;
+    for (size_t i = 0; is_first && i < (size_t)f->n * f->horizon; i++)
+        if (!widen(f, coming[i].job->kind->nknown * f->ways, err))
+            return false;
+    for (uint32_t first = 0; first < f->n; first += LANES) {
+        uint32_t n = f->n - first < LANES ? f->n - first : LANES;
+        if (!play_lanes(f, first, n, coming, is_first, err))
+            return false;
+        for (uint32_t l = 0; l < n; l++) {
+            const struct lane *lane = &f->lane[l];
+            uint32_t *rest = f->rest + (size_t)lane->future * f->horizon;
+            *accepted += lane->accepted;
+            for (uint32_t i = 0; is_first && i < f->horizon; i++)
+                rest[i] = lane->accepted - rest[i];
+        }
+    }
+    return true;
+}

@@ -1,0 +1,57 @@
+/*
+ * Plays the futures of a rollout (rollout.c) on a small cluster: up to 64 servers, where
+ * no job waits, and one of the plain rules decides. A set of servers is a word there, and
+ * the running jobs are a short list in order of their ends. What placing the alternatives
+ * of a job gives in a state of the cluster is a row of a table of its own: a decision of
+ * a rule is one look into it. Several futures are played side by side, so that they
+ * wait for memory together.
+ *
+ * The numbers of accepted jobs are those of an admission in which the rule decides.
+ */
+#ifndef RAMPIPE_ALLOC_FUTURE_H
+#define RAMPIPE_ALLOC_FUTURE_H
+
+#include "question.h"
+
+/* The jobs that have the same list of graphs. */
+struct kind {
+    uint32_t number; /* from 0 */
+    uint32_t nknown;
+    uint32_t *known; /* indexes of the graphs in the store; owned */
+    char *graphs;    /* their names; owned */
+};
+
+/* A job that came. */
+struct past {
+    const struct kind *kind;
+    double steps;
+    double deadline; /* from arrival, seconds */
+    double spacing;  /* since the arrival of the job before, seconds; NAN: of the first */
+};
+
+/* A job of a future. */
+struct coming {
+    double arrival; /* seconds */
+    const struct past *job;
+};
+
+struct futures;
+
+/* True if futures of an admission with these options can be played here. */
+bool futures_suit(const struct alloc_admission_options *options);
+/* `base` decides in `n` futures of `horizon` jobs each. All is borrowed; the pricer is
+ * used by nobody else. NULL: *err. */
+struct futures *futures_new(struct pricer *pricer, const struct alloc_choosing *base,
+                            uint32_t n, uint32_t horizon,
+                            struct rec_error *err) REC_MUST_CHECK;
+void futures_free(struct futures *futures);
+/* How many jobs are accepted in all futures after the job of the question has taken an
+ * alternative; NULL: none. `coming` has the jobs of one future after the other. After the
+ * first alternative of a decision the states are noted; another alternative follows its
+ * own way until it comes to one of them. */
+bool futures_play(struct futures *futures, const struct alloc_question *question,
+                  const struct tried *alternative, const struct coming *coming,
+                  bool is_first, uint64_t *accepted,
+                  struct rec_error *err) REC_MUST_CHECK;
+
+#endif
