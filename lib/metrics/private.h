@@ -122,8 +122,8 @@ struct metrics_family {
     bool (*take)(void *state, const struct rec_reader *reader, const struct rec *rec,
                  const double key[], struct metrics_case *one, struct rec_error *err);
     /* Names the group of a record. False, as without a function: the value of the key
-     * `by` is its name. True with name->ptr NULL: the record is in no group but the total. `text` is room for a
-     * name that is made. */
+     * `by` is its name. True with name->ptr NULL: the record is in no group but the
+     * total. `text` is room for a name that is made. */
     bool (*name_group)(const struct rec *rec, const double key[], const char *by,
                        char text[METRICS_NAME_MAX], struct rec_str *name);
     /* Computes the terms that follow the sums in term[], and may change the sums. The
