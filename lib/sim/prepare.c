@@ -105,8 +105,8 @@ add_batches(struct machine *m, const struct run *run, uint32_t nruns, uint32_t j
             for (uint32_t i = 0; m->dep && i < run->n; i++)
                 m->dep[j++] = run->first + i;
         } while (++run < stop && run->key == key);
-        m->batch[n++] =
-            (struct batch){key, end - first == 1 ? *first : *at, (uint32_t)(end - first)};
+        m->batch[n++] = (struct batch){key, end - first == 1 ? *first : *at,
+                                       (uint32_t)(end - first) & INT32_MAX, run == stop};
         *at += (uint32_t)(end - first);
     }
     return n;
