@@ -111,6 +111,31 @@ parallel_kept(const struct parallel_kind *kind, const struct parallel_model *mod
     return sum * parallel_tokens(model, mix);
 }
 
+static bool
+is_expert(const struct parallel_op *op)
+{
+    return op->split == PARALLEL_EXPERTS || op->split == PARALLEL_EXPERTS_INNER;
+}
+
+/* The parameters of an op that a rank holds. */
+static double
+params_of(const struct parallel_op *op, const struct parallel_mix *mix,
+          const struct parallel_model *model)
+{
+    double weights = op->does == PARALLEL_PRODUCT ? op->k * op->n : 0, kv;
+    switch (op->split) {
+    case PARALLEL_EXPERTS:
+    case PARALLEL_EXPERTS_INNER: return op->params / ((double)mix->ep * mix->etp);
+    case PARALLEL_COLUMNS:
+        kv = op->n > 0 ? op->params * op->kv / op->n : 0;
+        return (op->params - kv) / mix->tp + kv / parallel_divided_kv(model, mix);
+    case PARALLEL_INNER: /* each rank has all biases */
+        return op->params > 0 ? weights / mix->tp + (op->params - weights) : 0;
+    case PARALLEL_VOCABULARY: return op->params / mix->tp;
+    default: return op->params;
+    }
+}
+
 static unsigned
 add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
            const struct parallel_model *model, bool trained, double *dense,
@@ -119,24 +144,9 @@ add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
     unsigned tensors = 0;
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
-        double weights = op->does == PARALLEL_PRODUCT ? op->k * op->n : 0, kv;
         if (trained && parallel_frozen(mix, op))
             continue;
-        switch (op->split) {
-        case PARALLEL_EXPERTS:
-        case PARALLEL_EXPERTS_INNER:
-            *experts += op->params / ((double)mix->ep * mix->etp);
-            break;
-        case PARALLEL_COLUMNS:
-            kv = op->n > 0 ? op->params * op->kv / op->n : 0;
-            *dense += (op->params - kv) / mix->tp + kv / parallel_divided_kv(model, mix);
-            break;
-        case PARALLEL_INNER: /* each rank has all biases */
-            *dense += op->params > 0 ? weights / mix->tp + (op->params - weights) : 0;
-            break;
-        case PARALLEL_VOCABULARY: *dense += op->params / mix->tp; break;
-        default: *dense += op->params;
-        }
+        *(is_expert(op) ? experts : dense) += params_of(op, mix, model);
         tensors += op->params > 0;
     }
     return tensors;
@@ -184,9 +194,7 @@ largest(const struct parallel_kind *kind, const struct parallel_mix *mix)
     double most = 0;
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
-        bool experts =
-            op->split == PARALLEL_EXPERTS || op->split == PARALLEL_EXPERTS_INNER;
-        double by = experts ? mix->etp : parallel_divided(op->split, mix);
+        double by = is_expert(op) ? mix->etp : parallel_divided(op->split, mix);
         if (op->does == PARALLEL_PRODUCT && !parallel_frozen(mix, op))
             at_least(&most, op->k * op->n / by);
     }
@@ -207,12 +215,32 @@ passing(const struct parallel_kind *kind, const struct parallel_mix *mix,
     return 2 * ELEMENT * (dense + experts);
 }
 
+/* Adds what the ops of a kind hold in so many layers that follow each other. What a layer
+ * adds is computed once, but added layer by layer: a product would be rounded in another
+ * way. */
 static void
 add_kind(const struct parallel_kind *kind, const struct parallel_mix *mix,
-         const struct parallel_model *model, struct held *held)
+         const struct parallel_model *model, uint32_t layers, struct held *held)
 {
-    parallel_held(kind, mix, model, &held->dense, &held->experts);
-    parallel_trained(kind, mix, model, &held->dense_trained, &held->experts_trained);
+    struct {
+        double *sum, params;
+    } part[2 * PARALLEL_OPS_MAX];
+    unsigned n = 0;
+    for (unsigned i = 0; i < kind->nops; i++) {
+        const struct parallel_op *op = &kind->op[i];
+        double params = params_of(op, mix, model);
+        if (params == 0)
+            continue;
+        part[n].sum = is_expert(op) ? &held->experts : &held->dense;
+        part[n++].params = params;
+        if (parallel_frozen(mix, op))
+            continue;
+        part[n].sum = is_expert(op) ? &held->experts_trained : &held->dense_trained;
+        part[n++].params = params;
+    }
+    for (uint32_t i = 0; i < layers; i++)
+        for (unsigned j = 0; j < n; j++)
+            *part[j].sum += part[j].params;
 }
 
 double
@@ -227,22 +255,28 @@ add_stage(const struct parallel_mix *mix, const struct parallel_model *model,
           uint32_t stage, double bytes, struct held *held)
 {
     struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
-    for (uint32_t i = 0; i < chunk.layers; i++) {
-        const struct parallel_kind *kind = &model->kind[model->of[chunk.first + i]];
-        bool full = i < parallel_again(mix, stage);
-        double all = parallel_kept(kind, model, mix);
-        add_kind(kind, mix, model, held);
-        held->kept += full ? input_of(model, mix) : all;
-        at_least(&held->working, passing(kind, mix, model) + (full ? all : 0));
+    const unsigned *of = model->of + chunk.first;
+    uint32_t again = parallel_again(mix, stage);
+    double input = input_of(model, mix);
+    for (uint32_t i = 0, end; i < chunk.layers; i = end) {
+        unsigned which = of[i];
+        const struct parallel_kind *kind = &model->kind[which];
+        double all = parallel_kept(kind, model, mix), pass = passing(kind, mix, model);
+        for (end = i; end < chunk.layers && of[end] == which; end++) {
+            bool full = end < again;
+            held->kept += full ? input : all;
+            at_least(&held->working, pass + (full ? all : 0));
+        }
+        add_kind(kind, mix, model, end - i, held);
     }
     if (chunk.embedding) {
-        add_kind(&model->embedding, mix, model, held);
+        add_kind(&model->embedding, mix, model, 1, held);
         held->kept += parallel_kept(&model->embedding, model, mix);
     }
     if (chunk.head) {
         double loss = parallel_kept(&model->head, model, mix);
         double copy = (double)model->t.words * model->t.width / mix->tp;
-        add_kind(&model->head, mix, model, held);
+        add_kind(&model->head, mix, model, 1, held);
         if (model->t.tied && mix->pp > 1) { /* of the embedding's */
             held->dense += copy;
             held->dense_trained +=
