@@ -34,6 +34,9 @@ bool event_queue_push(struct event_queue *queue, struct event_entry event,
                       struct rec_error *err) REC_MUST_CHECK;
 /** Takes the earliest event off; the queue must not be empty. */
 struct event_entry event_queue_pop(struct event_queue *queue);
+/** Takes the earliest event off, and puts another one in; the same as a pop and a push,
+ * but faster if the new one comes soon. The queue must not be empty. */
+void event_queue_replace(struct event_queue *queue, struct event_entry with);
 void event_queue_free(struct event_queue *queue);
 
 /* ---- models and their clock ---------------------------------------------- */

@@ -70,6 +70,23 @@ event_queue_pop(struct event_queue *queue)
 }
 
 void
+event_queue_replace(struct event_queue *queue, struct event_entry with)
+{
+    struct event_entry *event = queue->event;
+    size_t i = 0, n = queue->n;
+    for (size_t child; (child = 4 * i + 1) < n; i = child) {
+        size_t last = child + 3 < n ? child + 3 : n - 1, least = child;
+        for (child++; child <= last; child++)
+            least = before(event[child], event[least]) ? child : least;
+        child = least;
+        if (!before(event[child], with))
+            break;
+        event[i] = event[child];
+    }
+    event[i] = with;
+}
+
+void
 event_queue_free(struct event_queue *queue)
 {
     free(queue->event);

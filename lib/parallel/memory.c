@@ -155,7 +155,13 @@ parallel_kept(const struct parallel_kind *kind, const struct parallel_model *mod
     return sum * parallel_tokens(model, mix);
 }
 
-/* Parameters of an op on one rank. */
+static bool
+is_expert(const struct parallel_op *op)
+{
+    return op->split == PARALLEL_EXPERTS || op->split == PARALLEL_EXPERTS_INNER;
+}
+
+/* The parameters of an op that a rank holds. */
 static double
 params_of(const struct parallel_op *op, const struct parallel_mix *mix,
           const struct parallel_model *model)
@@ -182,11 +188,9 @@ add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
     unsigned tensors = 0;
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
-        bool of_experts =
-            op->split == PARALLEL_EXPERTS || op->split == PARALLEL_EXPERTS_INNER;
         if (trained && parallel_frozen(mix, op))
             continue;
-        *(of_experts ? experts : dense) += params_of(op, mix, model);
+        *(is_expert(op) ? experts : dense) += params_of(op, mix, model);
         tensors += op->params > 0;
     }
     return tensors;
@@ -238,9 +242,7 @@ largest(const struct parallel_kind *kind, const struct parallel_mix *mix)
     double most = 0;
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
-        bool experts =
-            op->split == PARALLEL_EXPERTS || op->split == PARALLEL_EXPERTS_INNER;
-        double by = experts ? mix->etp : parallel_divided(op->split, mix);
+        double by = is_expert(op) ? mix->etp : parallel_divided(op->split, mix);
         if (op->does == PARALLEL_PRODUCT && !parallel_frozen(mix, op))
             at_least(&most, op->k * op->n / by);
     }
@@ -261,16 +263,35 @@ passing(const struct parallel_kind *kind, const struct parallel_mix *mix,
     return 2 * ELEMENT * (dense + experts);
 }
 
+/* Adds what the ops of a kind hold in so many layers that follow each other. What a layer
+ * adds is computed once, but added layer by layer: a product would be rounded in another
+ * way. */
 static void
 add_kind(const struct parallel_kind *kind, const struct parallel_mix *mix,
-         const struct parallel_model *model, struct held *held)
+         const struct parallel_model *model, uint32_t layers, struct held *held)
 {
-    parallel_held(kind, mix, model, &held->dense, &held->experts);
-    parallel_trained(kind, mix, model, &held->dense_trained, &held->experts_trained);
-    for (unsigned i = 0; (mix->frozen || mix->lora > 0) && i < kind->nops; i++)
-        if (parallel_frozen(mix, &kind->op[i]))
-            held->saved += (ELEMENT - frozen_bytes(&kind->op[i], mix)) *
-                           params_of(&kind->op[i], mix, model);
+    struct {
+        double *sum, adds;
+    } part[2 * PARALLEL_OPS_MAX];
+    unsigned n = 0;
+    for (unsigned i = 0; i < kind->nops; i++) {
+        const struct parallel_op *op = &kind->op[i];
+        double params = params_of(op, mix, model);
+        if (params == 0)
+            continue;
+        part[n].sum = is_expert(op) ? &held->experts : &held->dense;
+        part[n++].adds = params;
+        if (parallel_frozen(mix, op)) {
+            part[n].sum = &held->saved;
+            part[n++].adds = (ELEMENT - frozen_bytes(op, mix)) * params;
+        } else {
+            part[n].sum = is_expert(op) ? &held->experts_trained : &held->dense_trained;
+            part[n++].adds = params;
+        }
+    }
+    for (uint32_t i = 0; i < layers; i++)
+        for (unsigned j = 0; j < n; j++)
+            *part[j].sum += part[j].adds;
 }
 
 double
@@ -321,7 +342,7 @@ add_head(const struct parallel_mix *mix, const struct parallel_model *model,
     double copy = (double)model->t.words * model->t.width / mix->tp;
     double scores = parallel_tokens(model, mix) * model->t.words / mix->tp;
     double bytes = mix->tp > 1 ? stack->sharded_loss : stack->loss;
-    add_kind(&model->head, mix, model, held);
+    add_kind(&model->head, mix, model, 1, held);
     if (model->t.tied && mix->pp > 1) { /* of the embedding's */
         held->dense += copy;
         held->dense_trained += parallel_frozen(mix, &model->embedding.op[0]) ? 0 : copy;
@@ -335,17 +356,17 @@ add_head(const struct parallel_mix *mix, const struct parallel_model *model,
     at_least(&held->layer, passing(&model->head, mix, model));
 }
 
-static double
-add_kept(const struct parallel_mix *mix, const struct parallel_model *model,
-         uint32_t stage)
+/* The end of the layers from i on that are of one kind, and all or none of which are
+ * computed again. */
+static uint32_t
+run_of(const struct parallel_model *model, const struct parallel_chunk *chunk,
+       uint32_t again, uint32_t i)
 {
-    struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
-    double sum = chunk.head ? 0 : parallel_sent_kept(mix, model);
-    for (uint32_t i = 0; i < chunk.layers; i++)
-        sum += i < parallel_again(mix, stage)
-                   ? input_of(model, mix)
-                   : parallel_kept(&model->kind[model->of[chunk.first + i]], model, mix);
-    return sum + (chunk.embedding ? parallel_kept(&model->embedding, model, mix) : 0);
+    const unsigned *of = model->of + chunk->first;
+    uint32_t end = i + 1;
+    while (end < chunk->layers && of[end] == of[i] && (end < again) == (i < again))
+        end++;
+    return end;
 }
 
 static void
@@ -353,22 +374,18 @@ add_stage(const struct parallel_mix *mix, const struct parallel_model *model,
           uint32_t stage, const struct parallel_stack *stack, struct held *held)
 {
     struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
-    const struct parallel_kind *before = NULL; /* most layers are like the one before */
-    bool was = false;
-    for (uint32_t i = 0; i < chunk.layers; i++) {
+    uint32_t computed = parallel_again(mix, stage);
+    for (uint32_t i = 0, end; i < chunk.layers; i = end) {
         const struct parallel_kind *kind = &model->kind[model->of[chunk.first + i]];
-        bool full = i < parallel_again(mix, stage);
-        bool again = full || mix->recompute == PARALLEL_HALF;
-        add_kind(kind, mix, model, held);
-        if (kind != before || full != was)
-            at_least(&held->layer,
-                     passing(kind, mix, model) + gradients_of(kind, model, mix) +
-                         (again ? again_of(kind, model, mix, full, stack->reserved) : 0));
-        before = kind;
-        was = full;
+        bool full = i < computed, again = full || mix->recompute == PARALLEL_HALF;
+        end = run_of(model, &chunk, computed, i);
+        add_kind(kind, mix, model, end - i, held);
+        at_least(&held->layer,
+                 passing(kind, mix, model) + gradients_of(kind, model, mix) +
+                     (again ? again_of(kind, model, mix, full, stack->reserved) : 0));
     }
     if (chunk.embedding) {
-        add_kind(&model->embedding, mix, model, held);
+        add_kind(&model->embedding, mix, model, 1, held);
         held->whole += (double)model->t.words * model->t.width / mix->tp;
     }
     if (chunk.head)
@@ -379,7 +396,17 @@ double
 parallel_stage_kept(const struct parallel_mix *mix, const struct parallel_model *model,
                     uint32_t stage)
 {
-    return add_kept(mix, model, stage);
+    struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
+    double sum = chunk.head ? 0 : parallel_sent_kept(mix, model);
+    uint32_t computed = parallel_again(mix, stage);
+    for (uint32_t i = 0, end; i < chunk.layers; i = end) {
+        const struct parallel_kind *kind = &model->kind[model->of[chunk.first + i]];
+        double kept =
+            i < computed ? input_of(model, mix) : parallel_kept(kind, model, mix);
+        for (end = run_of(model, &chunk, computed, i); i < end; i++)
+            sum += kept;
+    }
+    return sum + (chunk.embedding ? parallel_kept(&model->embedding, model, mix) : 0);
 }
 
 void

@@ -123,7 +123,8 @@ make_batches(struct machine *m)
                                         : m->placed->coll_seconds[c];
         for (uint32_t d = 0; d < n; d++)
             m->target[at + d] = graph->after[coll->after + d].dst;
-        m->batch[m->coll_batch + c] = (struct batch){key, n == 1 ? m->target[at] : at, n};
+        m->batch[m->coll_batch + c] =
+            (struct batch){key, n == 1 ? m->target[at] : at, n & INT32_MAX, true};
         at += n;
     }
 }

@@ -105,11 +105,52 @@ add_batches(struct machine *m, const struct run *run, uint32_t nruns, uint32_t j
             for (uint32_t i = 0; m->dep && i < run->n; i++)
                 m->dep[j++] = run->first + i;
         } while (++run < stop && run->key == key);
-        m->batch[n++] =
-            (struct batch){key, end - first == 1 ? *first : *at, (uint32_t)(end - first)};
+        m->batch[n++] = (struct batch){key, end - first == 1 ? *first : *at,
+                                       (uint32_t)(end - first) & INT32_MAX, run == stop};
         *at += (uint32_t)(end - first);
     }
     return n;
+}
+
+enum { FEW = 16 };
+
+/* Most ops that are not split have few deps, with keys of their own: each is a batch, and
+ * its op stands in it. They are written from batch[n] on, each to its place, which is
+ * the number of smaller keys: sorting would take branches that the processor predicts
+ * wrongly. Returns the end of what was written; NONE: this op has others. */
+static uint32_t
+add_single(const struct machine *m, uint32_t op, const double *key, uint32_t n)
+{
+    const struct graph *graph = m->graph;
+    const uint32_t begin = graph->row_start[op], count = graph->row_start[op + 1] - begin;
+    double keys[FEW];
+    uint32_t place[FEW];
+    bool equal = false;
+    if (count > FEW)
+        return NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct graph_row *row = &graph->row[begin + i];
+        double k = key[row->first];
+        uint32_t at = 0;
+        if (begin + i + AHEAD < graph->nrows)
+            __builtin_prefetch(&key[row[AHEAD].first]);
+        if (row->n != 1 || row->to & GRAPH_SYNC)
+            return NONE;
+        for (uint32_t j = 0; j < i; j++) {
+            bool after = k > keys[j];
+            at += after;
+            place[j] += !after;
+            equal |= k == keys[j];
+        }
+        keys[i] = k;
+        place[i] = at;
+    }
+    if (equal)
+        return NONE;
+    for (uint32_t i = 0; i < count; i++)
+        m->batch[n + place[i]] =
+            (struct batch){keys[i], graph->row[begin + i].to, 1, place[i] + 1 == count};
+    return n + count;
 }
 
 /* Groups the deps of each op that have equal keys into batches. */
@@ -117,6 +158,7 @@ static bool
 make_batches(struct machine *m, const double *key, struct rec_error *err)
 {
     const struct graph *graph = m->graph;
+    bool whole = graph->nunits == graph->nops; /* no op is split */
     uint32_t n = 0, at = 0, most = 0;
     struct run *run;
 
@@ -127,10 +169,14 @@ make_batches(struct machine *m, const double *key, struct rec_error *err)
     if (!run)
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < graph->nops; i++) {
-        uint32_t nruns = find_runs(m, i, key, run);
-        sort_runs(run, nruns);
+        uint32_t end = whole && !m->dep ? add_single(m, i, key, n) : NONE;
         m->task[i].batch = n;
-        n = add_batches(m, run, nruns, graph->out_start[i], n, &at);
+        if (end == NONE) {
+            uint32_t nruns = find_runs(m, i, key, run);
+            sort_runs(run, nruns);
+            end = add_batches(m, run, nruns, graph->out_start[i], n, &at);
+        }
+        n = end;
     }
     m->task[graph->nops].batch = n;
     if (m->dep)

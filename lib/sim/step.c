@@ -7,7 +7,8 @@
  * lane chooses what to run: the result does not depend on their order.
  *
  * For speed, ends of ops and arrivals have a queue each: most arrivals are soon, and
- * would pass by all the ends in a common heap. And the data of an event lie together: a
+ * would pass by all the ends in a common heap. Of the batches that leave an op only the
+ * next one to arrive is in the queue. And the data of an event lie together: a
  * batch for which one op waits names it itself, and a task holds all that is needed of an
  * op in half a cache line.
  */
@@ -54,6 +55,18 @@ chain_batch(struct machine *m, uint32_t first, uint32_t batch)
     *word |= bit;
 }
 
+/* The arrival of a batch whose op ended at `left`. Its key has served, and keeps that
+ * time for the batch behind it. */
+static inline struct event_entry
+arrival_of(struct machine *m, uint32_t b, double left)
+{
+    struct batch *batch = &m->batch[b];
+    struct event_entry event = {left + batch->key, b};
+    if (!batch->last)
+        batch->key = left;
+    return event;
+}
+
 /* The parts of an op often end at one instant, and what they send arrives at one: it
  * passes through the queue as one. Of an instant that has come the chain may be gone. */
 static inline bool
@@ -61,11 +74,12 @@ alone_send(void *self, uint64_t batch, uint32_t dep, uint32_t exchange, double t
            struct rec_error *err)
 {
     struct machine *m = self;
-    double arrival = time + m->batch[batch].key;
+    struct event_entry event = arrival_of(m, (uint32_t)batch, time);
+    double arrival = event.time;
     uint64_t bits;
     (void)dep, (void)exchange;
     if (!m->chained)
-        return event_queue_push(&m->arrivals, (struct event_entry){arrival, batch}, err);
+        return event_queue_push(&m->arrivals, event, err);
     memcpy(&bits, &arrival, sizeof bits);
     bits = bits * REC_MIX_STEP >> (64 - CHAIN_BITS);
     if (m->chain[bits].time == arrival && arrival > time) {
@@ -74,7 +88,7 @@ alone_send(void *self, uint64_t batch, uint32_t dep, uint32_t exchange, double t
     }
     m->chain[bits].time = arrival;
     m->chain[bits].first = (uint32_t)batch;
-    return event_queue_push(&m->arrivals, (struct event_entry){arrival, batch}, err);
+    return event_queue_push(&m->arrivals, event, err);
 }
 
 static inline double
@@ -91,7 +105,12 @@ alone_advance(void *self, double time, sim_arrived *arrived, void *context,
     struct machine *m = self;
     (void)err;
     while (m->arrivals.n && m->arrivals.event[0].time == time) {
-        uint32_t batch = (uint32_t)event_queue_pop(&m->arrivals).key;
+        uint32_t batch = (uint32_t)m->arrivals.event[0].key;
+        if (m->chained || m->batch[batch].last)
+            event_queue_pop(&m->arrivals);
+        else
+            event_queue_replace(&m->arrivals,
+                                arrival_of(m, batch + 1, m->batch[batch].key));
         arrived(context, batch);
         if (m->chained && m->chained[batch / 64] >> batch % 64 & 1)
             while ((batch = m->next[batch]) != NONE)
@@ -201,7 +220,7 @@ land(void *machine, uint64_t token)
     arrive(m, &m->batch[b]);
 }
 
-static bool
+static inline bool
 send_batch(struct machine *m, uint32_t b, struct rec_error *err)
 {
     const uint32_t *exchange = m->placed->exchange;
@@ -216,24 +235,29 @@ send_batch(struct machine *m, uint32_t b, struct rec_error *err)
                             exchange ? exchange[dep] : GRAPH_NONE, m->now, err);
 }
 
-/* The deps of an op that has ended leave it. The task that a batch of one target will
- * touch when it arrives is prefetched now, while the queue is at work. */
+/* The deps of an op that has ended leave it. The tasks that its batches of one target
+ * will touch are prefetched now. To sim_alone, which sends them in the order of their
+ * keys, the first one stands for all, unless they go by chains. */
 static bool
 send_off(struct machine *m, uint32_t op, struct rec_error *err)
 {
-    for (uint32_t b = m->task[op].batch; b < m->task[op + 1].batch; b++) {
-        const struct batch *batch = &m->batch[b];
-        if (batch->key == 0) {
-            arrive(m, batch);
-            continue;
-        }
-        if (m->foretold)
-            observe_batch(m, b, m->now, m->now + batch->key);
-        if (batch->n == 1)
-            __builtin_prefetch(&m->task[batch->first]);
+    uint32_t b = m->task[op].batch, end = m->task[op + 1].batch;
+    for (; b < end && m->batch[b].key == 0; b++)
+        arrive(m, &m->batch[b]);
+    for (uint32_t i = b; m->foretold && i < end; i++)
+        observe_batch(m, i, m->now, m->now + m->batch[i].key);
+    if (m->courier == &sim_alone && !m->chained && b < end) {
+        for (uint32_t i = b; i < end; i++)
+            if (m->batch[i].n == 1)
+                __builtin_prefetch(&m->task[m->batch[i].first]);
+        m->nsending += end - b - 1;
         if (!send_batch(m, b, err))
             return false;
+        b = end;
     }
+    for (; b < end; b++)
+        if (!send_batch(m, b, err))
+            return false;
     if (m->colls)
         sim_colls_end_op(m, op);
     return true;

@@ -540,6 +540,39 @@ test_queue(void **state)
     event_queue_free(&q);
 }
 
+/* To replace the earliest event is to take it off and to push the other one: a second
+ * queue does that. */
+static void
+test_replace(void **state)
+{
+    struct event_queue q = {0}, plain = {0};
+    struct rec_error err;
+    (void)state;
+    random_state = 4;
+    for (int round = 0; round < 200; round++) {
+        for (uint32_t i = draw(60) + 1; i > 0; i--) {
+            struct event_entry e = {draw(10) / 3.0, draw(5)};
+            assert_true(event_queue_push(&q, e, &err) &&
+                        event_queue_push(&plain, e, &err));
+        }
+        while (q.n) {
+            struct event_entry e = event_queue_pop(&plain), with = e;
+            assert_true(e.time == q.event[0].time && e.key == q.event[0].key);
+            if (draw(3) == 0) {
+                event_queue_pop(&q);
+                continue;
+            }
+            with.time += draw(6) / 3.0;
+            with.key = draw(5);
+            event_queue_replace(&q, with);
+            assert_true(event_queue_push(&plain, with, &err));
+        }
+        assert_int_equal(plain.n, 0);
+    }
+    event_queue_free(&q);
+    event_queue_free(&plain);
+}
+
 int
 main(void)
 {
@@ -551,7 +584,7 @@ main(void)
         cmocka_unit_test(test_sync),       cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_deadlock),   cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_instant),    cmocka_unit_test(test_random),
-        cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_queue),      cmocka_unit_test(test_replace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
