@@ -334,7 +334,8 @@ start_op(struct machine *m, uint32_t index, struct ready op, struct rec_error *e
     return true;
 }
 
-/* A strict lane starts its next op if that is ready. */
+/* A strict lane starts its next op if that is ready. The lane looks at the op behind it
+ * when something arrives for that, or this one ends: time enough to fetch it. */
 static bool
 choose_next(struct machine *m, uint32_t index, struct rec_error *err)
 {
@@ -345,7 +346,8 @@ choose_next(struct machine *m, uint32_t index, struct rec_error *err)
     op = m->ready[lane->first + lane->nready];
     if (m->task[op.op].waiting > 0)
         return true;
-    lane->nready++;
+    if (++lane->nready < lane->nops)
+        __builtin_prefetch(&m->task[m->ready[lane->first + lane->nready].op]);
     return start_op(m, index, op, err);
 }
 
