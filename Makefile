@@ -47,18 +47,19 @@ LINKED = -Wl,--as-needed $(LIBS) $(LDLIBS)
 # take longer than the work on a small input. STATIC= links shared ones, as distributions want.
 STATIC ?= c csv deflate gsl gslcblas protobuf-c yajl yaml z
 archive = $(patsubst libyajl.a,libyajl_s.a,$(1:-l%=lib%.a))
-STATIC_HERE := $(shell for a in $(call archive,$(STATIC:%=-l%)); do \
-    case $$($(CC) -print-file-name=$$a) in (/*) echo $$a ;; esac; done)
+# Looked up when the first tool is linked: scripts/bootstrap may have brought the libraries just before.
+STATIC_HERE = $(eval STATIC_HERE := $(shell for a in $(call archive,$(STATIC:%=-l%)); do \
+    case $$($(CC) -print-file-name=$$a) in (/*) echo $$a ;; esac; done))$(STATIC_HERE)
 static = $(if $(filter $(STATIC_HERE),$(call archive,$(1))),-l:$(call archive,$(1)),$(1))
 TOOL_LINKED = -Wl,--as-needed $(foreach l,$(LIBS),$(call static,$(l))) $(LDLIBS)
-# With the C library in them, too, tools start in two thirds of the time. All libraries must be there as static ones,
-# but for the large ones: the tool of one of them loads it, and the C library with it. Sanitizers want a shared one.
+# Tools that contain the C library, too, start in two thirds of the time. Then all their libraries must be there as
+# static ones. A tool that needs a large library loads both. Sanitizers need a C library that is loaded.
 LARGE := -lsqlite3 -lglpk
-LOADING := rec2sqlite
+WITH_LARGE := rec2sqlite
 CONTAINED_LINKED = -static-pie $(filter-out $(LARGE),$(TOOL_LINKED))
-CONTAINED := $(if $(filter c,$(STATIC)),$(if $(findstring -fsanitize,$(CFLAGS) $(LDFLAGS)),,$(shell \
-    echo 'int main(void) { return 0; }' | $(LINK) -x c - $(CONTAINED_LINKED) -o /dev/null 2>/dev/null && echo yes)))
-contained = $(if $(CONTAINED),$(if $(filter $(LOADING),$(1)),,yes))
+CONTAINED = $(eval CONTAINED := $(if $(filter c,$(STATIC)),$(if $(findstring -fsanitize,$(CFLAGS) $(LDFLAGS)),,$(shell \
+    echo 'int main(void) { return 0; }' | $(LINK) -x c - $(CONTAINED_LINKED) -o /dev/null 2>/dev/null && echo yes))))$(CONTAINED)
+contained = $(if $(CONTAINED),$(if $(filter $(WITH_LARGE),$(1)),,yes))
 
 # tools/NAME.ggo is a tool, and tools/NAME-MODE.ggo a mode of the tool NAME.
 GGO := $(foreach n,$(basename $(notdir $(wildcard tools/*.ggo))),\
