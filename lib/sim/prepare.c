@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Asks for large pages for an array that is not used yet: a step of a large graph goes to
- * and fro in it, and would wait for the tables of small pages as it does for the data.
- * Where there are no large pages, nothing changes. */
+/* Asks for large pages for an array that is not used yet. A step reads its arrays in no
+ * order. If they are large, the processor looks up the address of nearly every small
+ * page anew, and waits for that. Without large pages nothing changes but the time. */
 static void
 want_large_pages(void *array, size_t bytes)
 {

@@ -22,7 +22,8 @@ struct batch {
     double key;      /* that of its deps; 0: they arrive at once. The batches of an op are
                        in order of their keys. sim_alone writes over it, once sent */
     uint32_t first;  /* n == 1: the target itself; else index of the first in target[] */
-    uint32_t n : 31; /* targets: for a sync dep no op waits */
+    uint32_t n : 31; /* targets, of which there are fewer than ops: for a sync dep no op
+                        waits */
     uint32_t last : 1; /* no batch of its op is behind it */
 };
 
