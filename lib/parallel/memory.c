@@ -263,8 +263,8 @@ passing(const struct parallel_kind *kind, const struct parallel_mix *mix,
     return 2 * ELEMENT * (dense + experts);
 }
 
-/* Adds what some layers of a kind hold. The parts of one layer are computed once. They
- * are then added for each layer, since one multiplication would round in another way. */
+/* Adds what some layers of a kind hold. The parts of one layer are computed once. Then
+ * they are added for each layer, since one multiplication would round in another way. */
 static void
 add_kind(const struct parallel_kind *kind, const struct parallel_mix *mix,
          const struct parallel_model *model, uint32_t layers, struct held *held)
