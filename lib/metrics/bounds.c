@@ -92,35 +92,17 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
     return true;
 }
 
-static void
-derive(const void *kept, const struct metrics_span seen[], double seconds, bool part,
-       double term[])
-{
-    (void)kept, (void)seen, (void)seconds, (void)part;
-    term[ONE] = 1;
-}
-
 static const struct metrics_record cases[] = {{REC_BOUND, "run"}};
 
-const struct metrics_family metrics_bounds = {"bounds",
-                                              METRICS_LIST(cases),
-                                              REC_OTHER,    /* no record leads */
-                                              REC_OTHER,    /* nor one of a prediction */
-                                              METRICS_NONE, /* other records */
-                                              METRICS_LIST(keys),
-                                              METRICS_LIST(sums),
-                                              METRICS_LIST(quantities),
-                                              METRICS_LIST(figures),
-                                              0,
-                                              OPTIONAL,
-                                              METRICS_NONE, /* labels */
-                                              METRICS_NONE,
-                                              METRICS_LIST(shown),
-                                              METRICS_NONE, /* a series */
-                                              true,
-                                              false, /* an objective */
-                                              0,
-                                              NULL,
-                                              take,
-                                              NULL,
-                                              derive};
+const struct metrics_family metrics_bounds = {
+    .name = "bounds",
+    .cases = METRICS_LIST(cases),
+    .keys = METRICS_LIST(keys),
+    .sums = METRICS_LIST(sums),
+    .quantities = METRICS_LIST(quantities),
+    .figures = METRICS_LIST(figures),
+    .noptional_quantities = OPTIONAL,
+    .shown = METRICS_LIST(shown),
+    .independent = true,
+    .take = take,
+};

@@ -20,7 +20,7 @@ bool
 metrics_predict(struct metrics *m)
 {
     m->predicted = true;
-    m->lead = m->family->predicted;
+    m->lead = m->family->lead ? m->family->lead->prediction : REC_OTHER;
     return m->lead != REC_OTHER;
 }
 

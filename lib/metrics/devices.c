@@ -5,7 +5,6 @@
 #include "private.h"
 
 #include <math.h>
-#include <string.h>
 
 /* clang-format off */
 
@@ -81,26 +80,17 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
     return true;
 }
 
-static bool
-name_group(const struct rec *rec, const double key[], const char *by,
-           char text[METRICS_NAME_MAX], struct rec_str *name)
-{
-    (void)key, (void)text;
-    if (strcmp(by, "training") != 0 && strcmp(by, "device") != 0)
-        return false;
-    *name = rec->field[strcmp(by, "device") == 0 ? 2 : 1];
-    return true;
-}
-
-static void
-derive(const void *kept, const struct metrics_span seen[], double seconds, bool part,
-       double term[])
-{
-    (void)kept, (void)seen, (void)seconds, (void)part;
-    term[ONE] = 1;
-}
-
 static const struct metrics_record cases[] = {{REC_SPENT, NULL}};
+static const struct metrics_group groups[] = {{"training", 1}, {"device", 2}};
 
-const struct metrics_family metrics_devices = METRICS_ALONE(
-    "devices", cases, keys, sums, quantities, figures, shown, take, name_group, derive);
+const struct metrics_family metrics_devices = {
+    .name = "devices",
+    .cases = METRICS_LIST(cases),
+    .keys = METRICS_LIST(keys),
+    .sums = METRICS_LIST(sums),
+    .quantities = METRICS_LIST(quantities),
+    .figures = METRICS_LIST(figures),
+    .shown = METRICS_LIST(shown),
+    .groups = METRICS_LIST(groups),
+    .take = take,
+};

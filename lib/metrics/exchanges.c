@@ -102,9 +102,6 @@ name_group(const struct rec *rec, const double key[], const char *by,
     } else if (strcmp(by, "link") == 0) {
         *name = rec->field[7];
         return true;
-    } else if (strcmp(by, "job") == 0 || strcmp(by, "kind") == 0) {
-        *name = rec->field[strcmp(by, "job") == 0 ? 1 : 3];
-        return true;
     } else
         return false;
     *name = rec_str(text);
@@ -116,11 +113,22 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, bool 
        double term[])
 {
     (void)kept, (void)seen, (void)seconds, (void)part;
-    term[ONE] = 1;
     term[LOST] = term[SECONDS] - term[ALONE];
 }
 
 static const struct metrics_record cases[] = {{REC_EXPLAIN, NULL}};
+static const struct metrics_group groups[] = {{"job", 1}, {"kind", 3}};
 
-const struct metrics_family metrics_exchanges = METRICS_ALONE(
-    "exchanges", cases, keys, sums, quantities, figures, shown, take, name_group, derive);
+const struct metrics_family metrics_exchanges = {
+    .name = "exchanges",
+    .cases = METRICS_LIST(cases),
+    .keys = METRICS_LIST(keys),
+    .sums = METRICS_LIST(sums),
+    .quantities = METRICS_LIST(quantities),
+    .figures = METRICS_LIST(figures),
+    .shown = METRICS_LIST(shown),
+    .groups = METRICS_LIST(groups),
+    .take = take,
+    .name_group = name_group,
+    .derive = derive,
+};

@@ -59,7 +59,9 @@ fill_terms(const struct metrics *m, const struct group *group, const double *sum
         bool lacking = (group->unknown & ~group->known) >> i & 1;
         term[i] = lacking ? (double)NAN : sum[i];
     }
-    m->family->derive(m->state, m->seen, seconds, group->id != 0, term);
+    term[m->family->nsums] = 1;
+    if (m->family->derive)
+        m->family->derive(m->state, m->seen, seconds, group->id != 0, term);
 }
 
 /* The time of a group is that of all cases, from the first moment to the last: rates of

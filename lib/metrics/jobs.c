@@ -380,7 +380,6 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, bool 
 {
     const struct state *state = kept;
     (void)part;
-    term[ONE] = 1;
     term[ENDED] = term[DONE] + term[BLOCKED];
     term[BYTES] = plus(term[COMPUTED], term[DEPS]);
     term[DEMANDED_BYTES] = plus(term[DEMANDED], term[DEMANDED_DEPS]);
@@ -396,25 +395,23 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, bool 
 static const struct metrics_record cases[] = {{REC_DONE, "job"}, {REC_BLOCK, "job"}};
 static const enum rec_type others[] = {REC_CLUSTER};
 
-const struct metrics_family metrics_jobs = {"jobs",
-                                            METRICS_LIST(cases),
-                                            REC_OTHER, /* no record leads */
-                                            REC_OTHER, /* nor one of a prediction */
-                                            METRICS_LIST(others),
-                                            METRICS_LIST(keys),
-                                            METRICS_LIST(sums),
-                                            METRICS_LIST(quantities),
-                                            METRICS_LIST(figures),
-                                            NFIGURES_OPTIONAL,
-                                            NQUANTITIES_OPTIONAL,
-                                            METRICS_LIST(cause_figures),
-                                            METRICS_LIST(causes),
-                                            METRICS_LIST(shown),
-                                            METRICS_LIST(series),
-                                            false,
-                                            false, /* an objective */
-                                            sizeof(struct state),
-                                            note,
-                                            take,
-                                            name_group,
-                                            derive};
+const struct metrics_family metrics_jobs = {
+    .name = "jobs",
+    .cases = METRICS_LIST(cases),
+    .others = METRICS_LIST(others),
+    .keys = METRICS_LIST(keys),
+    .sums = METRICS_LIST(sums),
+    .quantities = METRICS_LIST(quantities),
+    .figures = METRICS_LIST(figures),
+    .noptional_figures = NFIGURES_OPTIONAL,
+    .noptional_quantities = NQUANTITIES_OPTIONAL,
+    .label_figures = METRICS_LIST(cause_figures),
+    .labels = METRICS_LIST(causes),
+    .shown = METRICS_LIST(shown),
+    .series = METRICS_LIST(series),
+    .state_size = sizeof(struct state),
+    .note = note,
+    .take = take,
+    .name_group = name_group,
+    .derive = derive,
+};

@@ -93,11 +93,20 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, bool 
        double term[])
 {
     (void)kept, (void)seen, (void)seconds;
-    term[ONE] = 1;
     term[ALL] = part ? 1 : 0;
 }
 
 static const struct metrics_record cases[] = {{REC_LOAD, NULL}};
 
-const struct metrics_family metrics_links = METRICS_ALONE(
-    "links", cases, keys, sums, quantities, figures, shown, take, name_group, derive);
+const struct metrics_family metrics_links = {
+    .name = "links",
+    .cases = METRICS_LIST(cases),
+    .keys = METRICS_LIST(keys),
+    .sums = METRICS_LIST(sums),
+    .quantities = METRICS_LIST(quantities),
+    .figures = METRICS_LIST(figures),
+    .shown = METRICS_LIST(shown),
+    .take = take,
+    .name_group = name_group,
+    .derive = derive,
+};

@@ -135,7 +135,7 @@ metrics_new(const struct metrics_family *family, const char *by, double seconds,
             bool runs, struct rec_error *err)
 {
     struct metrics *m = calloc(1, sizeof *m);
-    if (!m || !(m->state = calloc(1, family->state_size))) {
+    if (!m || !(m->state = calloc(1, family->state_size + 1))) {
         free(m);
         rec_fail_memory(err);
         return NULL;
@@ -145,7 +145,7 @@ metrics_new(const struct metrics_family *family, const char *by, double seconds,
     m->seconds = seconds;
     m->objective = NAN;
     m->limit.most = INTERVALS_MAX;
-    m->lead = family->lead;
+    m->lead = family->lead ? family->lead->log : REC_OTHER;
     m->before = m->last = -(double)INFINITY;
     if (!resolve(m, err) || add_group(m, rec_str("all"), err) == REC_NONE ||
         (runs && !family->independent && !(m->runs = metrics_runs_new(err))))
@@ -429,6 +429,17 @@ set_apart(struct metrics *m, struct rec_str *name, struct rec_error *err)
     return name->ptr != NULL;
 }
 
+static bool
+name_by_field(const struct metrics *m, const struct rec *rec, struct rec_str *name)
+{
+    for (size_t i = 0; i < m->family->ngroups; i++)
+        if (strcmp(m->by, m->family->groups[i].by) == 0) {
+            *name = rec->field[m->family->groups[i].field];
+            return true;
+        }
+    return false;
+}
+
 /* Finds or makes the group of a record. *group is 0, the total's index, if the record is
  * in no other group. False: *err. */
 static bool
@@ -441,7 +452,8 @@ find_group(struct metrics *m, const struct rec *rec, const double key[], uint32_
     *group = 0;
     if (!m->by)
         return true;
-    if (!m->family->name_group || !m->family->name_group(rec, key, m->by, text, &name))
+    if (!name_by_field(m, rec, &name) &&
+        (!m->family->name_group || !m->family->name_group(rec, key, m->by, text, &name)))
         rec_find_key(rec, m->by, &name);
     if (!name.ptr)
         return true;

@@ -1,8 +1,8 @@
 /*
  * The families of results. A family is a file with a row `const struct metrics_family
- * metrics_NAME`, which is listed in families.c. The fields of the row are given in order,
- * so that a row without one of them does not build. METRICS_LIST gives a list with its
- * length, and does not build if a list is longer than a reducer can hold.
+ * metrics_NAME`, which is listed in families.c. What a row does not name is 0: the family
+ * has none. METRICS_LIST gives a list with its length, and does not build if a list is
+ * longer than a reducer can hold.
  *
  * A case adds an amount to a sum at a moment (a job that ends), or at a rate from one
  * moment to another (servers in use while it runs). All figures are quotients of sums.
@@ -22,7 +22,6 @@
 #define METRICS_LIST(list) \
     (list),                \
         METRICS_COUNT(list) * sizeof(char[METRICS_COUNT(list) <= METRICS_MOST ? 1 : -1])
-#define METRICS_NONE NULL, 0
 
 /* A type of record whose records are cases. `what` is the word for what its first field
  * names ("job"): among all records with the same word, each name may occur once. NULL:
@@ -68,6 +67,19 @@ struct metrics_quotient {
     unsigned char amount, per;
 };
 
+/* The records of a family that say where its cases begin: records that other families
+ * know, too, are cases of this one only behind one of them. */
+struct metrics_lead {
+    enum rec_type log;
+    enum rec_type prediction; /* the same for a stream that is a prediction */
+};
+
+/* A name for --by, and the field of a record that is then the name of its group. */
+struct metrics_group {
+    const char *by;
+    unsigned char field;
+};
+
 /* A column of the table that shows each group in one line. */
 struct metrics_show {
     const char *title, *figure, *statistic;
@@ -77,12 +89,8 @@ struct metrics_family {
     const char *name;
     const struct metrics_record *cases; /* keys are read from these records */
     size_t ncases;
-    /* Records that other families know, too, are cases of this one only behind a record
-     * of this type. REC_OTHER: all records of `cases` are cases. */
-    enum rec_type lead;
-    /* As `lead`, for a stream that is a prediction. REC_OTHER: the family has no records
-     * for predictions. */
-    enum rec_type predicted;
+    /* NULL: all records of `cases` are cases, and none is of a prediction. */
+    const struct metrics_lead *lead;
     const enum rec_type *others; /* records that say something about later cases */
     size_t nothers;
     /* The keys whose values `take` gets, in this order. List them in the order in which
@@ -121,30 +129,20 @@ struct metrics_family {
      * not have the key. */
     bool (*take)(void *state, const struct rec_reader *reader, const struct rec *rec,
                  const double key[], struct metrics_case *one, struct rec_error *err);
-    /* Names the group of a record. False, as without a function: the value of the key
-     * `by` is its name. True with name->ptr NULL: the record is in no group but the
-     * total. `text` is room for a name that is made. */
+    const struct metrics_group *groups;
+    size_t ngroups;
+    /* Names the group of a record that `groups` does not name. False, as without a
+     * function: the value of the key `by` is its name. True with name->ptr NULL: the
+     * record is in no group but the total. `text` is room for a name that is made. */
     bool (*name_group)(const struct rec *rec, const double key[], const char *by,
                        char text[METRICS_NAME_MAX], struct rec_str *name);
-    /* Computes the terms that follow the sums in term[], and may change the sums. The
-     * sums are those of a group, or of an interval, that lasts `seconds`. `seen` has the
-     * first and the last instant of each moment. `part`: they are of a group, not the
-     * total. */
+    /* The first term behind the sums is 1. Computes those that follow in term[], and may
+     * change the sums. The sums are those of a group, or of an interval, that lasts
+     * `seconds`. `seen` has the first and the last instant of each moment. `part`: they
+     * are of a group, not the total. NULL: none follow. */
     void (*derive)(const void *state, const struct metrics_span seen[], double seconds,
                    bool part, double term[]);
 };
-
-/* A family whose records stand for themselves: no record leads, and there are no other
- * records, optional figures, labels, series, objectives and state. */
-#define METRICS_ALONE(name, cases, keys, sums, quantities, figures, shown, take, group, \
-                      derive)                                                           \
-    {                                                                                   \
-        name, METRICS_LIST(cases), REC_OTHER, REC_OTHER, METRICS_NONE,                  \
-            METRICS_LIST(keys), METRICS_LIST(sums), METRICS_LIST(quantities),           \
-            METRICS_LIST(figures), 0, 0, METRICS_NONE, METRICS_NONE,                    \
-            METRICS_LIST(shown), METRICS_NONE, false, false, 0, NULL, take, group,      \
-            derive                                                                      \
-    }
 
 /* Names a link in `text`: "FROM > TO". */
 void metrics_name_link(struct rec_str from, struct rec_str to,

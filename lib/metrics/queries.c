@@ -218,7 +218,6 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, bool 
 {
     (void)kept;
     forget_unsaid(part, term);
-    term[ONE] = 1;
     term[HORIZON] = seconds;
     term[GAPS] = term[ARRIVED] - 1;
     term[GAP_SECONDS] = seen[AT_ARRIVAL].to - seen[AT_ARRIVAL].from;
@@ -230,25 +229,18 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, bool 
 static const struct metrics_record cases[] = {
     {REC_REPLY, "query"}, {REC_DROP, "query"}, {REC_SERVED, "stage"}};
 
-const struct metrics_family metrics_queries = {"queries",
-                                               METRICS_LIST(cases),
-                                               REC_OTHER,    /* no record leads */
-                                               REC_OTHER,    /* nor one of a prediction */
-                                               METRICS_NONE, /* records beside them */
-                                               METRICS_LIST(keys),
-                                               METRICS_LIST(sums),
-                                               METRICS_LIST(quantities),
-                                               METRICS_LIST(figures),
-                                               0,
-                                               0,
-                                               METRICS_LIST(stage_figures),
-                                               METRICS_NONE, /* labels that are known */
-                                               METRICS_LIST(shown),
-                                               METRICS_LIST(series),
-                                               false,
-                                               true, /* an objective, for latency */
-                                               1,    /* it keeps nothing */
-                                               NULL,
-                                               take,
-                                               name_group,
-                                               derive};
+const struct metrics_family metrics_queries = {
+    .name = "queries",
+    .cases = METRICS_LIST(cases),
+    .keys = METRICS_LIST(keys),
+    .sums = METRICS_LIST(sums),
+    .quantities = METRICS_LIST(quantities),
+    .figures = METRICS_LIST(figures),
+    .label_figures = METRICS_LIST(stage_figures),
+    .shown = METRICS_LIST(shown),
+    .series = METRICS_LIST(series),
+    .objective = true /* for latency */,
+    .take = take,
+    .name_group = name_group,
+    .derive = derive,
+};

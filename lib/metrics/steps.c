@@ -78,15 +78,15 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
     return true;
 }
 
-static void
-derive(const void *kept, const struct metrics_span seen[], double seconds, bool part,
-       double term[])
-{
-    (void)kept, (void)seen, (void)seconds, (void)part;
-    term[ONE] = 1;
-}
-
 static const struct metrics_record cases[] = {{REC_TRAINING, NULL}};
 
-const struct metrics_family metrics_steps = METRICS_ALONE(
-    "steps", cases, keys, sums, quantities, figures, shown, take, NULL, derive);
+const struct metrics_family metrics_steps = {
+    .name = "steps",
+    .cases = METRICS_LIST(cases),
+    .keys = METRICS_LIST(keys),
+    .sums = METRICS_LIST(sums),
+    .quantities = METRICS_LIST(quantities),
+    .figures = METRICS_LIST(figures),
+    .shown = METRICS_LIST(shown),
+    .take = take,
+};

@@ -205,14 +205,6 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
 }
 
 static bool
-note(void *kept, const struct rec_reader *reader, const struct rec *rec,
-     struct rec_error *err)
-{
-    (void)kept, (void)reader, (void)rec, (void)err;
-    return true;
-}
-
-static bool
 name_group(const struct rec *rec, const double key[], const char *by,
            char text[METRICS_NAME_MAX], struct rec_str *name)
 {
@@ -231,7 +223,6 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, bool 
        double term[])
 {
     (void)kept, (void)part;
-    term[ONE] = 1;
     term[TASKS] = term[DONE] + term[FAILED] + term[SKIPPED];
     term[MAKESPAN] = seen[WHILE_RUNNING].to - seen[WHILE_RUNNING].from;
     term[HORIZON] = seconds;
@@ -239,26 +230,20 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, bool 
 
 static const struct metrics_record cases[] = {
     {REC_ATTEMPT, NULL}, {REC_DONE, "task"}, {REC_BLOCK, "task"}, {REC_TASK, NULL}};
+static const struct metrics_lead lead = {.log = REC_ATTEMPT, .prediction = REC_TASK};
 
-const struct metrics_family metrics_tasks = {"tasks",
-                                             METRICS_LIST(cases),
-                                             REC_ATTEMPT,
-                                             REC_TASK,
-                                             METRICS_NONE, /* records beside them */
-                                             METRICS_LIST(keys),
-                                             METRICS_LIST(sums),
-                                             METRICS_LIST(quantities),
-                                             METRICS_LIST(figures),
-                                             0,
-                                             0,
-                                             METRICS_NONE, /* labels */
-                                             METRICS_NONE,
-                                             METRICS_LIST(shown),
-                                             METRICS_LIST(series),
-                                             false,
-                                             false, /* an objective */
-                                             sizeof(struct state),
-                                             note,
-                                             take,
-                                             name_group,
-                                             derive};
+const struct metrics_family metrics_tasks = {
+    .name = "tasks",
+    .cases = METRICS_LIST(cases),
+    .lead = &lead,
+    .keys = METRICS_LIST(keys),
+    .sums = METRICS_LIST(sums),
+    .quantities = METRICS_LIST(quantities),
+    .figures = METRICS_LIST(figures),
+    .shown = METRICS_LIST(shown),
+    .series = METRICS_LIST(series),
+    .state_size = sizeof(struct state),
+    .take = take,
+    .name_group = name_group,
+    .derive = derive,
+};

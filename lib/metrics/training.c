@@ -193,47 +193,22 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
     return true;
 }
 
-static bool
-name_group(const struct rec *rec, const double key[], const char *by,
-           char text[METRICS_NAME_MAX], struct rec_str *name)
-{
-    (void)key, (void)text;
-    if (strcmp(by, "model") != 0)
-        return false;
-    *name = rec->field[1];
-    return true;
-}
-
-static void
-derive(const void *kept, const struct metrics_span seen[], double seconds, bool part,
-       double term[])
-{
-    (void)kept, (void)seen, (void)seconds, (void)part;
-    term[ONE] = 1;
-}
-
 static const struct metrics_record cases[] = {{REC_TRAINED, "run"}};
 static const enum rec_type others[] = {REC_ACCOUNT};
+static const struct metrics_group groups[] = {{"model", 1}};
 
-const struct metrics_family metrics_training = {"training runs",
-                                                METRICS_LIST(cases),
-                                                REC_OTHER, /* no record leads */
-                                                REC_OTHER, /* nor one of a prediction */
-                                                METRICS_LIST(others),
-                                                METRICS_LIST(keys),
-                                                METRICS_LIST(sums),
-                                                METRICS_LIST(quantities),
-                                                METRICS_LIST(figures),
-                                                0,
-                                                0,
-                                                METRICS_NONE, /* labels */
-                                                METRICS_NONE,
-                                                METRICS_LIST(shown),
-                                                METRICS_NONE, /* a series */
-                                                true,
-                                                false, /* an objective */
-                                                sizeof(struct state),
-                                                note,
-                                                take,
-                                                name_group,
-                                                derive};
+const struct metrics_family metrics_training = {
+    .name = "training runs",
+    .cases = METRICS_LIST(cases),
+    .others = METRICS_LIST(others),
+    .keys = METRICS_LIST(keys),
+    .sums = METRICS_LIST(sums),
+    .quantities = METRICS_LIST(quantities),
+    .figures = METRICS_LIST(figures),
+    .shown = METRICS_LIST(shown),
+    .independent = true,
+    .groups = METRICS_LIST(groups),
+    .state_size = sizeof(struct state),
+    .note = note,
+    .take = take,
+};
