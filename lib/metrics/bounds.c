@@ -95,14 +95,7 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
 static const struct metrics_record cases[] = {{REC_BOUND, "run"}};
 
 const struct metrics_family metrics_bounds = {
-    .name = "bounds",
-    .cases = METRICS_LIST(cases),
-    .keys = METRICS_LIST(keys),
-    .sums = METRICS_LIST(sums),
-    .quantities = METRICS_LIST(quantities),
-    .figures = METRICS_LIST(figures),
+    METRICS_NEEDED("bounds", cases, keys, sums, quantities, figures, shown, take),
     .noptional_quantities = OPTIONAL,
-    .shown = METRICS_LIST(shown),
     .independent = true,
-    .take = take,
 };

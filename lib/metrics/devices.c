@@ -84,13 +84,6 @@ static const struct metrics_record cases[] = {{REC_SPENT, NULL}};
 static const struct metrics_group groups[] = {{"training", 1}, {"device", 2}};
 
 const struct metrics_family metrics_devices = {
-    .name = "devices",
-    .cases = METRICS_LIST(cases),
-    .keys = METRICS_LIST(keys),
-    .sums = METRICS_LIST(sums),
-    .quantities = METRICS_LIST(quantities),
-    .figures = METRICS_LIST(figures),
-    .shown = METRICS_LIST(shown),
+    METRICS_NEEDED("devices", cases, keys, sums, quantities, figures, shown, take),
     .groups = METRICS_LIST(groups),
-    .take = take,
 };

@@ -120,15 +120,8 @@ static const struct metrics_record cases[] = {{REC_EXPLAIN, NULL}};
 static const struct metrics_group groups[] = {{"job", 1}, {"kind", 3}};
 
 const struct metrics_family metrics_exchanges = {
-    .name = "exchanges",
-    .cases = METRICS_LIST(cases),
-    .keys = METRICS_LIST(keys),
-    .sums = METRICS_LIST(sums),
-    .quantities = METRICS_LIST(quantities),
-    .figures = METRICS_LIST(figures),
-    .shown = METRICS_LIST(shown),
+    METRICS_NEEDED("exchanges", cases, keys, sums, quantities, figures, shown, take),
     .groups = METRICS_LIST(groups),
-    .take = take,
     .name_group = name_group,
     .derive = derive,
 };

@@ -396,22 +396,15 @@ static const struct metrics_record cases[] = {{REC_DONE, "job"}, {REC_BLOCK, "jo
 static const enum rec_type others[] = {REC_CLUSTER};
 
 const struct metrics_family metrics_jobs = {
-    .name = "jobs",
-    .cases = METRICS_LIST(cases),
+    METRICS_NEEDED("jobs", cases, keys, sums, quantities, figures, shown, take),
     .others = METRICS_LIST(others),
-    .keys = METRICS_LIST(keys),
-    .sums = METRICS_LIST(sums),
-    .quantities = METRICS_LIST(quantities),
-    .figures = METRICS_LIST(figures),
     .noptional_figures = NFIGURES_OPTIONAL,
     .noptional_quantities = NQUANTITIES_OPTIONAL,
     .label_figures = METRICS_LIST(cause_figures),
     .labels = METRICS_LIST(causes),
-    .shown = METRICS_LIST(shown),
     .series = METRICS_LIST(series),
     .state_size = sizeof(struct state),
     .note = note,
-    .take = take,
     .name_group = name_group,
     .derive = derive,
 };

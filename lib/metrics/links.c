@@ -99,14 +99,7 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, bool 
 static const struct metrics_record cases[] = {{REC_LOAD, NULL}};
 
 const struct metrics_family metrics_links = {
-    .name = "links",
-    .cases = METRICS_LIST(cases),
-    .keys = METRICS_LIST(keys),
-    .sums = METRICS_LIST(sums),
-    .quantities = METRICS_LIST(quantities),
-    .figures = METRICS_LIST(figures),
-    .shown = METRICS_LIST(shown),
-    .take = take,
+    METRICS_NEEDED("links", cases, keys, sums, quantities, figures, shown, take),
     .name_group = name_group,
     .derive = derive,
 };

@@ -1,8 +1,8 @@
 /*
  * The families of results. A family is a file with a row `const struct metrics_family
- * metrics_NAME`, which is listed in families.c. What a row does not name is 0: the family
- * has none. METRICS_LIST gives a list with its length, and does not build if a list is
- * longer than a reducer can hold.
+ * metrics_NAME`, which is listed in families.c. A row without something that every family
+ * needs does not build (METRICS_NEEDED). Everything else is optional. METRICS_LIST gives
+ * a list with its length, and does not build if a list is longer than a reducer can hold.
  *
  * A case adds an amount to a sum at a moment (a job that ends), or at a rate from one
  * moment to another (servers in use while it runs). All figures are quotients of sums.
@@ -143,6 +143,13 @@ struct metrics_family {
     void (*derive)(const void *state, const struct metrics_span seen[], double seconds,
                    bool part, double term[]);
 };
+
+/* What every family has; the other fields of a row are given by name. */
+#define METRICS_NEEDED(title, records, keys_, sums_, quantities_, quotients, columns, \
+                       takes)                                                         \
+    .name = (title), .cases = METRICS_LIST(records), .keys = METRICS_LIST(keys_),     \
+    .sums = METRICS_LIST(sums_), .quantities = METRICS_LIST(quantities_),             \
+    .figures = METRICS_LIST(quotients), .shown = METRICS_LIST(columns), .take = (takes)
 
 /* Names a link in `text`: "FROM > TO". */
 void metrics_name_link(struct rec_str from, struct rec_str to,

@@ -230,17 +230,10 @@ static const struct metrics_record cases[] = {
     {REC_REPLY, "query"}, {REC_DROP, "query"}, {REC_SERVED, "stage"}};
 
 const struct metrics_family metrics_queries = {
-    .name = "queries",
-    .cases = METRICS_LIST(cases),
-    .keys = METRICS_LIST(keys),
-    .sums = METRICS_LIST(sums),
-    .quantities = METRICS_LIST(quantities),
-    .figures = METRICS_LIST(figures),
+    METRICS_NEEDED("queries", cases, keys, sums, quantities, figures, shown, take),
     .label_figures = METRICS_LIST(stage_figures),
-    .shown = METRICS_LIST(shown),
     .series = METRICS_LIST(series),
     .objective = true /* for latency */,
-    .take = take,
     .name_group = name_group,
     .derive = derive,
 };

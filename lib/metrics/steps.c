@@ -81,12 +81,5 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
 static const struct metrics_record cases[] = {{REC_TRAINING, NULL}};
 
 const struct metrics_family metrics_steps = {
-    .name = "steps",
-    .cases = METRICS_LIST(cases),
-    .keys = METRICS_LIST(keys),
-    .sums = METRICS_LIST(sums),
-    .quantities = METRICS_LIST(quantities),
-    .figures = METRICS_LIST(figures),
-    .shown = METRICS_LIST(shown),
-    .take = take,
+    METRICS_NEEDED("steps", cases, keys, sums, quantities, figures, shown, take),
 };

@@ -233,17 +233,10 @@ static const struct metrics_record cases[] = {
 static const struct metrics_lead lead = {.log = REC_ATTEMPT, .prediction = REC_TASK};
 
 const struct metrics_family metrics_tasks = {
-    .name = "tasks",
-    .cases = METRICS_LIST(cases),
+    METRICS_NEEDED("tasks", cases, keys, sums, quantities, figures, shown, take),
     .lead = &lead,
-    .keys = METRICS_LIST(keys),
-    .sums = METRICS_LIST(sums),
-    .quantities = METRICS_LIST(quantities),
-    .figures = METRICS_LIST(figures),
-    .shown = METRICS_LIST(shown),
     .series = METRICS_LIST(series),
     .state_size = sizeof(struct state),
-    .take = take,
     .name_group = name_group,
     .derive = derive,
 };

@@ -198,17 +198,10 @@ static const enum rec_type others[] = {REC_ACCOUNT};
 static const struct metrics_group groups[] = {{"model", 1}};
 
 const struct metrics_family metrics_training = {
-    .name = "training runs",
-    .cases = METRICS_LIST(cases),
+    METRICS_NEEDED("training runs", cases, keys, sums, quantities, figures, shown, take),
     .others = METRICS_LIST(others),
-    .keys = METRICS_LIST(keys),
-    .sums = METRICS_LIST(sums),
-    .quantities = METRICS_LIST(quantities),
-    .figures = METRICS_LIST(figures),
-    .shown = METRICS_LIST(shown),
     .independent = true,
     .groups = METRICS_LIST(groups),
     .state_size = sizeof(struct state),
     .note = note,
-    .take = take,
 };
