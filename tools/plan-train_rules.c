@@ -73,7 +73,7 @@ plan_rules(struct cli *cli, const char *option, const char *text, bool forbid,
             return cli_usage(cli,
                              "--%s must list KEY=VALUE, with tp, cp, pp, vp, ep, dp, "
                              "zero, recompute, mbs, sp or ends as KEY, got '%.*s'",
-                             option, (int)(part.len < 60 ? part.len : 60), part.ptr);
+                             option, REC_SAID(part));
         rule.choice = (enum parallel_choice)choice;
         ok = read_word(rule.choice, value, &rule.least);
         rule.most = rule.least;
@@ -83,7 +83,7 @@ plan_rules(struct cli *cli, const char *option, const char *text, bool forbid,
                              choice == PARALLEL_RECOMPUTE
                                  ? ", or none, selective, op-selective, full"
                                  : "",
-                             (int)(value.len < 60 ? value.len : 60), value.ptr);
+                             REC_SAID(value));
         if (!parallel_plan_rule(plan, &rule, &cli->err))
             return false;
     }
@@ -204,7 +204,7 @@ read_vary(struct cli *cli, struct rec_str part, struct plan_vary *vary)
         return cli_usage(cli,
                          "--vary must list bandwidth, inside, island, memory, "
                          "memory-bandwidth, peak as NAME=LEAST:MOST, got '%.*s'",
-                         (int)(part.len < 60 ? part.len : 60), part.ptr);
+                         REC_SAID(part));
     unsigned points = 5;
     found = sscanf(word, "%lf:%lf:%3u%c", &vary->least, &vary->most, &points, &end);
     if ((found != 2 && found != 3) || strspn(word, "0123456789.:eE+-") != strlen(word) ||

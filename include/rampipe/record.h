@@ -137,6 +137,9 @@ rec_str(const char *text)
     return view;
 }
 
+/** What a message says of a text from outside, for "%.*s": its first 60 bytes. */
+#define REC_SAID(s) (int)((s).len < 60 ? (s).len : 60), (s).ptr
+
 static inline bool
 rec_str_eq(struct rec_str a, struct rec_str b)
 {

@@ -56,8 +56,7 @@ fail(const struct alloc_agent *agent, struct rec_error *err, enum rec_code code,
     va_end(args);
     if (agent->job.ptr)
         return rec_fail(err, code, "agent '%.200s', job '%.*s': %s", agent->name,
-                        (int)(agent->job.len < 100 ? agent->job.len : 100),
-                        agent->job.ptr, text);
+                        REC_SAID(agent->job), text);
     return rec_fail(err, code, "agent '%.200s': %s", agent->name, text);
 }
 

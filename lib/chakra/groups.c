@@ -115,7 +115,7 @@ chakra_read_groups(struct chakra_reading *r, const struct chakra_node *node,
             return chakra_fail(r->traces, node, r->err,
                                "the ranks of process group '%.*s' must be a list of "
                                "different integers >= 0",
-                               (int)(name.len < 60 ? name.len : 60), name.ptr);
+                               REC_SAID(name));
         if (!add_group(r, node, name, n))
             return false;
     }

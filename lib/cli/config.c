@@ -48,7 +48,7 @@ read_option(const struct rec_reader *reader, struct rec_str line, struct rec_err
     }
     if (name.len == 0 || name.len > 40 || *name.ptr == '-') {
         rec_reader_fail(reader, err, "a line is name=\"value\", got '%.*s'",
-                        (int)(line.len < 40 ? line.len : 40), line.ptr);
+                        REC_SAID(line));
         return NULL;
     }
     if (asprintf(&word, "--%.*s%s%.*s", (int)name.len, name.ptr, value.ptr ? "=" : "",

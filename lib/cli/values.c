@@ -64,8 +64,7 @@ parse_scaled(struct rec_str digits, int power, double *value)
         return false;
     if (e)
         digits.len = (size_t)(e - digits.ptr);
-    n = snprintf(text, sizeof text, "%.*se%d", (int)(digits.len < 60 ? digits.len : 60),
-                 digits.ptr, exponent + power);
+    n = snprintf(text, sizeof text, "%.*se%d", REC_SAID(digits), exponent + power);
     return digits.len < 60 && rec_parse_num((struct rec_str){text, (size_t)n}, value);
 }
 

@@ -89,9 +89,9 @@ take_piece(struct collective_table *table, const struct rec_reader *reader,
     struct collective_piece piece;
     struct collective_series *series;
     if (!open || !rec_str_is(rec->field[1], table->series[table->nseries - 1].id))
-        return rec_reader_fail(
-            reader, err, "a piece must follow the series record '%.*s'",
-            (int)(rec->field[1].len < 60 ? rec->field[1].len : 60), rec->field[1].ptr);
+        return rec_reader_fail(reader, err,
+                               "a piece must follow the series record '%.*s'",
+                               REC_SAID(rec->field[1]));
     series = &table->series[table->nseries - 1];
     if (!rec_get_number(reader, rec, 2, &piece.from, err) ||
         !rec_get_later(reader, rec, 3, piece.from, &piece.to, err) ||
@@ -122,9 +122,9 @@ take_fabric(struct collective_table *table, const struct rec_reader *reader,
     while (link < 3 && !rec_str_is(rec->field[2], links[link]))
         link++;
     if (link == 3)
-        return rec_reader_fail(
-            reader, err, "LINK must be nvlink, pairs or pcie, got '%.*s'",
-            (int)(rec->field[2].len < 60 ? rec->field[2].len : 60), rec->field[2].ptr);
+        return rec_reader_fail(reader, err,
+                               "LINK must be nvlink, pairs or pcie, got '%.*s'",
+                               REC_SAID(rec->field[2]));
     fabric.link = (enum collective_link)link;
     if (!keep_field(&table->arena, rec, 1, &fabric.name, err) ||
         !rec_get_number(reader, rec, 3, &fabric.bandwidth, err) ||
@@ -196,7 +196,7 @@ collective_table_read(struct collective_table *table, struct rec_reader *reader,
                 reader, err,
                 "a table of collectives has series, piece, fabric and checked records, "
                 "got '%.*s'",
-                (int)(rec.field[0].len < 60 ? rec.field[0].len : 60), rec.field[0].ptr);
+                REC_SAID(rec.field[0]));
         if (!rec_check(reader, &rec, err))
             return false;
         if (rec.type != REC_PIECE && !check_last(table, reader, open, err))

@@ -52,7 +52,7 @@ length(struct device_held *held)
 static void
 copy_name(char name[64], struct rec_str s)
 {
-    snprintf(name, 64, "%.*s", (int)(s.len < 60 ? s.len : 60), s.ptr);
+    snprintf(name, 64, "%.*s", REC_SAID(s));
 }
 
 /* The numbers of an op record. */
@@ -273,8 +273,7 @@ read_graph(struct device_fill *fill, const struct rec_reader *reader,
         return rec_reader_fail(reader, err,
                                "graph '%.*s' has no batch=, so it cannot be scaled to "
                                "another",
-                               (int)(rec->field[1].len < 60 ? rec->field[1].len : 60),
-                               rec->field[1].ptr);
+                               REC_SAID(rec->field[1]));
     if (fill->batch > 0)
         fill->samples = fill->batch / batch;
     if (!device_key_precision(reader, rec, &precision, err))
@@ -286,7 +285,7 @@ read_graph(struct device_fill *fill, const struct rec_reader *reader,
             reader, err,
             "graph '%.*s' has optimizer=, so its MEMORY is what "
             "training needs: scale the graph before MEMORY is filled in",
-            (int)(rec->field[1].len < 60 ? rec->field[1].len : 60), rec->field[1].ptr);
+            REC_SAID(rec->field[1]));
     return true;
 }
 
@@ -422,8 +421,7 @@ fail_coll(const struct rec_reader *reader, const struct rec *rec, struct rec_err
     return rec_reader_fail(reader, err,
                            "what coll '%.*s' carries may be gradients or activations, so "
                            "its BYTES for another batch or precision are not known",
-                           (int)(rec->field[2].len < 60 ? rec->field[2].len : 60),
-                           rec->field[2].ptr);
+                           REC_SAID(rec->field[2]));
 }
 
 /* Comments and unknown records among those of a graph are held back with them, to keep

@@ -48,12 +48,6 @@ free_model(struct device_fit *fit)
 
 /* ---- reading ------------------------------------------------------------- */
 
-static int
-clip(struct rec_str s)
-{
-    return (int)(s.len < 60 ? s.len : 60);
-}
-
 static bool
 read_batch(const struct device_fit *fit, const struct rec_reader *reader,
            const struct rec *rec, double *batch, struct rec_error *err)
@@ -66,14 +60,14 @@ read_batch(const struct device_fit *fit, const struct rec_reader *reader,
                rec_reader_fail(reader, err,
                                "graph '%.*s' has no batch=, so it is not known how its "
                                "outputs grow with the batch: give the batch",
-                               clip(id), id.ptr);
+                               REC_SAID(id));
     }
     if (!rec_key_count(reader, rec, "batch", &own, err))
         return false;
     *batch = (double)own;
     return own > 0 ||
            rec_reader_fail(reader, err, "graph '%.*s': batch must be >= 1, got 0",
-                           clip(id), id.ptr);
+                           REC_SAID(id));
 }
 
 static bool
@@ -101,21 +95,21 @@ check_op(const struct device_model *model, const struct rec_reader *reader,
     double memory;
     if (!model || !rec_str_is(rec->field[1], model->id))
         return rec_reader_fail(reader, err, "op '%.*s' has no graph record before it",
-                               clip(id), id.ptr);
+                               REC_SAID(id));
     if (rec_map_get(&model->index, id) != REC_NONE)
-        return rec_reader_fail(reader, err, "op '%.*s' comes twice", clip(id), id.ptr);
+        return rec_reader_fail(reader, err, "op '%.*s' comes twice", REC_SAID(id));
     if (rec_find_key(rec, "part", &text))
         return rec_reader_fail(reader, err,
                                "op '%.*s' is a part, and which parts share a server is "
                                "not known: give the graph before it is partitioned",
-                               clip(id), id.ptr);
+                               REC_SAID(id));
     if (!rec_get_number(reader, rec, 5, &memory, err))
         return false;
     return fills || memory == 0 ||
            rec_reader_fail(reader, err,
                            "op '%.*s' has neither param= nor activation=, so it is not "
                            "known how its memory grows with the batch",
-                           clip(id), id.ptr);
+                           REC_SAID(id));
 }
 
 static bool

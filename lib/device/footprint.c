@@ -35,7 +35,7 @@ device_read_parameter(const struct device_optimizer *optimizer,
         return rec_reader_fail(reader, err,
                                "graph '%.*s' has no precision=, so it is not known how "
                                "many bytes a parameter has: give the precision",
-                               (int)(id.len < 60 ? id.len : 60), id.ptr);
+                               REC_SAID(id));
     *parameter = device_parameter_bytes(optimizer, precision) / device_element(precision);
     return true;
 }
@@ -54,8 +54,7 @@ take_graph(struct device_footprint *footprint, const struct rec_reader *reader,
         return false;
     footprint->file = rec_reader_file(reader);
     footprint->line = rec_reader_line(reader);
-    snprintf(footprint->graph, sizeof footprint->graph, "%.*s",
-             (int)(rec->field[1].len < 60 ? rec->field[1].len : 60), rec->field[1].ptr);
+    snprintf(footprint->graph, sizeof footprint->graph, "%.*s", REC_SAID(rec->field[1]));
     rec_begin(writer, "graph");
     rec_str_field(writer, rec->field[1]);
     rec_str_field(writer, rec->field[2]);
@@ -88,14 +87,13 @@ take_op(struct device_footprint *footprint, const struct rec_reader *reader,
     }
     if (footprint->parameter == 0)
         return rec_reader_fail(reader, err, "op '%.*s' comes before its graph",
-                               (int)(id.len < 60 ? id.len : 60), id.ptr);
+                               REC_SAID(id));
     memory = isnan(param) ? 0 : param;
     if (rec_find_key(rec, "pair", &pair))
         memory *= footprint->parameter;
     memory += isnan(activation) ? 0 : activation;
     if (!isfinite(memory))
-        return rec_reader_fail(reader, err, "op '%.*s' becomes too large",
-                               (int)(id.len < 60 ? id.len : 60), id.ptr);
+        return rec_reader_fail(reader, err, "op '%.*s' becomes too large", REC_SAID(id));
     footprint->filled++;
     rec_begin(writer, "op");
     for (size_t i = 1; i < rec->nfields; i++)

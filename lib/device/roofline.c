@@ -57,10 +57,9 @@ static bool
 fail_class(const struct device_roofline *roofline, struct rec_str kind,
            struct rec_error *err)
 {
-    return rec_fail(err, REC_DATA,
-                    "no reach record says what class '%.*s' reaches on %s at %s",
-                    (int)(kind.len < 60 ? kind.len : 60), kind.ptr, roofline->device,
-                    device_precisions[roofline->precision]);
+    return rec_fail(
+        err, REC_DATA, "no reach record says what class '%.*s' reaches on %s at %s",
+        REC_SAID(kind), roofline->device, device_precisions[roofline->precision]);
 }
 
 bool
@@ -101,7 +100,7 @@ device_work_keys(const struct device_work *work, char text[DEVICE_KEYS_MAX])
     n = snprintf(text, DEVICE_KEYS_MAX, "\tflops=%s\tmoved=%s", flops, moved);
     if (work->kind.len)
         n += snprintf(text + n, (size_t)(DEVICE_KEYS_MAX - n), "\tclass=%.*s",
-                      (int)(work->kind.len < 60 ? work->kind.len : 60), work->kind.ptr);
+                      REC_SAID(work->kind));
     if (work->gemm[0] > 0)
         snprintf(text + n, (size_t)(DEVICE_KEYS_MAX - n), "\tgemm=%.0fx%.0fx%.0fx%.0f",
                  work->gemm[0], work->gemm[1], work->gemm[2], work->gemm[3]);

@@ -25,7 +25,7 @@ device_key_precision(const struct rec_reader *reader, const struct rec *rec,
         }
     return rec_reader_fail(reader, err,
                            "precision must be fp32, tf32, fp16 or bf16, got '%.*s'",
-                           (int)(name.len < 60 ? name.len : 60), name.ptr);
+                           REC_SAID(name));
 }
 
 /* Copies a field, or the value of a key; "" if the record does not have the key. NULL:
@@ -114,7 +114,7 @@ device_table_read(struct device_table *table, struct rec_reader *reader,
             return rec_reader_fail(
                 reader, err,
                 "a table of devices has device and reach records, got '%.*s'",
-                (int)(rec.field[0].len < 60 ? rec.field[0].len : 60), rec.field[0].ptr);
+                REC_SAID(rec.field[0]));
         if (!device_table_take(table, reader, &rec, err))
             return false;
     }

@@ -422,7 +422,7 @@ read_coll(struct graph *graph, const struct rec_reader *reader, const struct rec
     if (!ops.ptr)
         return rec_reader_fail(reader, err,
                                "coll '%.*s' needs ops=A,B,..., the ops of its group",
-                               (int)(id.len < 60 ? id.len : 60), id.ptr);
+                               REC_SAID(id));
     if (!rec_check_text(reader, rec, rec_key_spec(rec, rec_str("ops")), ops, err))
         return false;
     return graph_add_coll(graph, &coll, id, ops, lane,
@@ -461,7 +461,7 @@ graph_read(struct graph *graph, const struct rec_reader *reader, const struct re
         ok = rec_reader_fail(
             reader, err,
             "the records of graph '%.*s' must come together, behind its graph record",
-            (int)(rec->field[1].len < 60 ? rec->field[1].len : 60), rec->field[1].ptr);
+            REC_SAID(rec->field[1]));
     else if (rec->type == REC_OP)
         ok = read_op(graph, reader, rec, &extras, err);
     else if (rec->type == REC_COLL)

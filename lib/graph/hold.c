@@ -33,15 +33,14 @@ read_hold(const struct graph *graph, uint32_t op, struct graph_hold *hold,
         !isfinite(hold->bytes))
         return graph_fail(graph, from->line, err,
                           "op '%s': hold must be a number >= 0, got '%.*s'", from->id,
-                          (int)(bytes.len < 60 ? bytes.len : 60), bytes.ptr);
+                          REC_SAID(bytes));
     if (!released)
         return true;
     hold->release = graph_find(graph, release);
     if (hold->release == GRAPH_NONE)
         return graph_fail(graph, from->line, err,
                           "op '%s' has release=%.*s, but the graph has no such op",
-                          from->id, (int)(release.len < 60 ? release.len : 60),
-                          release.ptr);
+                          from->id, REC_SAID(release));
     if (hold->release == op)
         return graph_fail(graph, from->line, err,
                           "op '%s' has release=%s: an op holds bytes from its end on, so "

@@ -119,8 +119,7 @@ put_share(const struct splitter *s, const struct graph_op *op, struct rec_str ke
     if (!rec_parse_num(value, &work) || !(work >= 0) || !isfinite(work))
         return graph_fail(s->from, op->line, err,
                           "op '%s': %.*s must be a number >= 0, got '%.*s'", op->id,
-                          (int)key.len, key.ptr, (int)(value.len < 60 ? value.len : 60),
-                          value.ptr);
+                          (int)key.len, key.ptr, REC_SAID(value));
     rec_format_num(number, work / s->split->parts[op - s->from->op]);
     fprintf(out, "\t%.*s=%s", (int)key.len, key.ptr, number);
     return true;

@@ -16,7 +16,7 @@ read_flops(const struct graph *graph, const struct graph_op *op, double *flops,
         return true;
     return graph_fail(graph, op->line, err,
                       "op '%.60s': flops must be a number >= 0, got '%.*s'", op->id,
-                      (int)(text.len < 60 ? text.len : 60), text.ptr);
+                      REC_SAID(text));
 }
 
 /* The operations of an op without those that are recomputed: a backward op counts at most

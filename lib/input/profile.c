@@ -65,8 +65,7 @@ cut_first(struct rec_str *rest, struct rec_str *first)
 static bool
 fail(const struct profile *p, struct rec_error *err, const char *what, struct rec_str s)
 {
-    return rec_reader_fail(p->reader, err, "%s, got '%.*s'", what,
-                           (int)(s.len < 80 ? s.len : 80), s.ptr);
+    return rec_reader_fail(p->reader, err, "%s, got '%.*s'", what, REC_SAID(s));
 }
 
 /* node12 -> 12 */
@@ -139,9 +138,9 @@ read_figures(const struct profile *p, struct rec_str s, const char *id,
             return fail(p, err, "a figure may be given only once", name);
         seen[i] = true;
         if (!read_figure(part, &figure[i]))
-            return rec_reader_fail(
-                p->reader, err, "node %s: %s must be a number >= 0, got '%.*s'", id,
-                figure_name[i], (int)(part.len < 60 ? part.len : 60), part.ptr);
+            return rec_reader_fail(p->reader, err,
+                                   "node %s: %s must be a number >= 0, got '%.*s'", id,
+                                   figure_name[i], REC_SAID(part));
     }
     for (i = 0; i < NFIGURES; i++)
         if (!seen[i])
@@ -209,7 +208,7 @@ take_comment(struct rec_reader *reader, struct input_head *head, struct rec_str 
         return true;
     if (text == head->batch && !rec_parse_uint(value, &batch))
         return rec_reader_fail(reader, err, "batch must be an integer >= 0, got '%.*s'",
-                               (int)(value.len < 60 ? value.len : 60), value.ptr);
+                               REC_SAID(value));
     snprintf(text, INPUT_NAME_MAX, "%.*s", cut(value, INPUT_NAME_MAX - 1), value.ptr);
     return make_clean(reader, text, err);
 }

@@ -175,8 +175,7 @@ put_key(void *context, const unsigned char *text, size_t len)
     if (p->depth != 1)
         return 1;
     if (rec_map_get(&map->index, key) != REC_NONE) {
-        snprintf(what, sizeof what, "the key '%.*s' is there twice",
-                 (int)(len < 60 ? len : 60), key.ptr);
+        snprintf(what, sizeof what, "the key '%.*s' is there twice", REC_SAID(key));
         return fail(p, what);
     }
     if (!(p->key = rec_arena_copy(&map->arena, key, p->err)) ||

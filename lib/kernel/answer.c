@@ -64,8 +64,8 @@ read_word(const struct rec_reader *reader, const struct rec *rec, size_t index,
     else if (!rec_find_key(rec, key, &text))
         return true;
     *word = kernel_word(words, text);
-    return *word >= 0 || rec_reader_fail(reader, err, "%s '%.*s' is not known", key,
-                                         (int)(text.len < 60 ? text.len : 60), text.ptr);
+    return *word >= 0 ||
+           rec_reader_fail(reader, err, "%s '%.*s' is not known", key, REC_SAID(text));
 }
 
 struct question {

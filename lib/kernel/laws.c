@@ -42,7 +42,7 @@ kernel_shape_read(struct kernel_shape *shape, struct rec_str text, struct rec_er
     if (!ok || rest.ptr || n != counts[shape->op])
         return rec_fail(err, REC_DATA,
                         "the shape must be %s, integers from 1 to 2^40, got '%.*s'",
-                        forms[shape->op], (int)(text.len < 60 ? text.len : 60), text.ptr);
+                        forms[shape->op], REC_SAID(text));
     if (shape->op == KERNEL_ATTENTION && shape->size[2] % shape->size[3] != 0)
         return rec_fail(err, REC_DATA, "KV must divide HEADS, got %llu of %llu heads",
                         (unsigned long long)shape->size[3],

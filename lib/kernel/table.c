@@ -51,8 +51,7 @@ read_word(const struct rec_reader *reader, const struct rec *rec, size_t index,
     int word = kernel_word(words, rec->field[index]);
     if (word < 0)
         rec_reader_fail(reader, err, "%s '%.*s' is not known", what,
-                        (int)(rec->field[index].len < 60 ? rec->field[index].len : 60),
-                        rec->field[index].ptr);
+                        REC_SAID(rec->field[index]));
     return word;
 }
 
@@ -121,7 +120,7 @@ take_kernel(struct kernel_law *law, const struct rec_reader *reader,
         return rec_reader_fail(
             reader, err,
             "KERNELS must be SHAPE:MICROSECONDS, > 0 and <= 1e12, got '%.*s'",
-            (int)(text.len < 60 ? text.len : 60), text.ptr);
+            REC_SAID(text));
     if (!kernel_shape_read(&shape, size, err))
         return rec_locate(reader, err);
     /* kernel_table_write() writes no kernel twice, and looking for one would take long */
@@ -140,8 +139,7 @@ take_timed(struct kernel_law *law, const struct rec_reader *reader, const struct
         !rec_key_count(reader, rec, "out", &shape.out, err))
         return false;
     if (rec_find_key(rec, "pass", &word) && (pass = kernel_word(kernel_passes, word)) < 0)
-        return rec_reader_fail(reader, err, "pass '%.*s' is not known",
-                               (int)(word.len < 60 ? word.len : 60), word.ptr);
+        return rec_reader_fail(reader, err, "pass '%.*s' is not known", REC_SAID(word));
     if (pass != KERNEL_FORWARD &&
         (law->op == KERNEL_ATTENTION) != (pass == KERNEL_BACKWARD))
         return rec_reader_fail(reader, err, "%s has no pass %s", kernel_ops[law->op],
@@ -193,10 +191,9 @@ kernel_table_read(struct kernel_table *table, struct rec_reader *reader,
             snprintf(open, sizeof open, "%.*s", (int)rec.field[1].len, rec.field[1].ptr);
         } else if (rec.type == REC_TIMED) {
             if (!law || !rec_str_is(rec.field[1], open))
-                return rec_reader_fail(
-                    reader, err, "a timed record must follow the law record '%.*s'",
-                    (int)(rec.field[1].len < 60 ? rec.field[1].len : 60),
-                    rec.field[1].ptr);
+                return rec_reader_fail(reader, err,
+                                       "a timed record must follow the law record '%.*s'",
+                                       REC_SAID(rec.field[1]));
             ok = take_timed(law, reader, &rec, err);
         } else if (rec.type == REC_CHECKED)
             ok = take_check(table, reader, &rec, err);
@@ -204,7 +201,7 @@ kernel_table_read(struct kernel_table *table, struct rec_reader *reader,
             return rec_reader_fail(
                 reader, err,
                 "a table of kernels has law, timed and checked records, got '%.*s'",
-                (int)(rec.field[0].len < 60 ? rec.field[0].len : 60), rec.field[0].ptr);
+                REC_SAID(rec.field[0]));
     }
     return ok && status == 0;
 }

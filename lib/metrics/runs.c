@@ -83,7 +83,7 @@ metrics_follows(struct metrics *m, const struct rec_reader *reader, const struct
     added = rec_ids_add(&m->ended[m->named[rec->type]], id, err);
     if (added == 0) {
         snprintf(text, sizeof text, "%s '%.*s' has ended already", m->what[rec->type],
-                 (int)(id.len < 80 ? id.len : 80), id.ptr);
+                 REC_SAID(id));
         return fail_mixed(m, reader, err, text);
     }
     return added > 0;

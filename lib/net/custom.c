@@ -93,9 +93,9 @@ static bool
 check_name(const struct rec_reader *reader, struct rec_str name, struct rec_error *err)
 {
     return (name.len > 0 && name.len < NET_NAME_MAX) ||
-           rec_reader_fail(
-               reader, err, "the name of a node must have from 1 to %d bytes, got '%.*s'",
-               NET_NAME_MAX - 1, (int)(name.len < 60 ? name.len : 60), name.ptr);
+           rec_reader_fail(reader, err,
+                           "the name of a node must have from 1 to %d bytes, got '%.*s'",
+                           NET_NAME_MAX - 1, REC_SAID(name));
 }
 
 static bool
@@ -126,7 +126,7 @@ read_ties(struct custom *c, const struct rec_reader *reader, const struct rec *r
     c->by_source = rec_str_is(ties, "source");
     return c->by_source || rec_str_is(ties, "first") ||
            rec_reader_fail(reader, err, "ties must be first or source, got '%.*s'",
-                           (int)(ties.len < 60 ? ties.len : 60), ties.ptr);
+                           REC_SAID(ties));
 }
 
 static struct net *
@@ -161,9 +161,8 @@ find_node(struct custom *c, const struct rec_reader *reader, struct rec_str name
     if (*node != REC_NONE)
         return true;
     if (!may_add)
-        return rec_reader_fail(reader, err,
-                               "no link before this record has a node '%.*s'",
-                               (int)(name.len < 60 ? name.len : 60), name.ptr);
+        return rec_reader_fail(
+            reader, err, "no link before this record has a node '%.*s'", REC_SAID(name));
     *node = c->nnodes;
     if (c->nnodes >= NODES_MAX)
         return rec_reader_fail(reader, err, "a cluster has up to %d nodes", NODES_MAX);

@@ -335,9 +335,7 @@ put_cable(const struct rec_reader *reader, struct rec_str line, uint64_t nodes, 
             return rec_reader_fail(reader, err,
                                    "a link must begin with two nodes from 0 to %llu, got "
                                    "'%.*s'",
-                                   (unsigned long long)nodes - 1,
-                                   (int)(word[i].len < 40 ? word[i].len : 40),
-                                   word[i].ptr);
+                                   (unsigned long long)nodes - 1, REC_SAID(word[i]));
         snprintf(name[i], sizeof name[i], "%llu", (unsigned long long)end[i]);
     }
     if (!parse_unit(word[2], rates, rate, &bandwidth) || bandwidth == 0 ||
@@ -345,7 +343,7 @@ put_cable(const struct rec_reader *reader, struct rec_str line, uint64_t nodes, 
         return rec_reader_fail(reader, err,
                                "a link needs a bandwidth > 0 as 400Gbps and a latency as "
                                "0.0005ms behind its nodes, got '%.*s'",
-                               (int)(line.len < 60 ? line.len : 60), line.ptr);
+                               REC_SAID(line));
     net_foreign_link(out, name[0], name[1], bandwidth, latency);
     return true;
 }
@@ -366,7 +364,7 @@ put_servers(struct rec_reader *reader, double memory, uint64_t number[5], FILE *
         if (!rec_parse_uint(word, &number[i]) || number[i] > 1 << 24)
             return rec_reader_fail(
                 reader, err, "the first line must have the number of %s, got '%.*s'",
-                what[i], (int)(word.len < 40 ? word.len : 40), word.ptr);
+                what[i], REC_SAID(word));
     }
     gpus = number[0] - number[2] - number[3];
     if (status > 0 && (number[2] + number[3] >= number[0] || gpus > 1 << 20))

@@ -140,7 +140,7 @@ read_entry(struct matrix *m, uint32_t i, uint32_t k, struct rec_str word,
     return rec_reader_fail(
         m->reader, err, "between %s and %s there must be %s, got '%.*s'", m->name[i],
         m->name[k], i == k ? "X" : "NV1 to NV18 (of GPUs), PIX, PXB, PHB, NODE or SYS",
-        (int)(word.len < 40 ? word.len : 40), word.ptr);
+        REC_SAID(word));
 }
 
 static bool
@@ -152,9 +152,9 @@ read_row(struct matrix *m, uint32_t i, struct rec_error *err)
         return false;
     word = status ? next_word(&line) : (struct rec_str){"", 0};
     if (!is_word(word, m->name[i]))
-        return rec_reader_fail(
-            m->reader, err, "row %u of the matrix must be that of %s, got '%.*s'", i + 1,
-            m->name[i], (int)(word.len < 40 ? word.len : 40), word.ptr);
+        return rec_reader_fail(m->reader, err,
+                               "row %u of the matrix must be that of %s, got '%.*s'",
+                               i + 1, m->name[i], REC_SAID(word));
     for (uint32_t k = 0; k < m->n; k++)
         if (!read_entry(m, i, k, next_word(&line), err))
             return false;

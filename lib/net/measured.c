@@ -25,8 +25,7 @@ net_key_system(const struct rec_reader *reader, const struct rec *rec, struct ne
         return true;
     if (system.len == 0 || system.len >= sizeof net->measured.system)
         return rec_reader_fail(reader, err, "system must have 1 to %zu bytes, got '%.*s'",
-                               sizeof net->measured.system - 1,
-                               (int)(system.len < 60 ? system.len : 60), system.ptr);
+                               sizeof net->measured.system - 1, REC_SAID(system));
     memcpy(net->measured.system, system.ptr, system.len);
     net->measured.system[system.len] = '\0';
     return true;

@@ -41,8 +41,7 @@ net_read(const struct rec_reader *reader, const struct rec *rec, struct rec_erro
         return NULL;
     }
     rec_reader_fail(reader, err, "the kind of a cluster must be one of %s, got '%.*s'",
-                    known, (int)(rec->field[1].len < 60 ? rec->field[1].len : 60),
-                    rec->field[1].ptr);
+                    known, REC_SAID(rec->field[1]));
     return NULL;
 }
 
@@ -99,7 +98,7 @@ net_parse(const char *text, struct rec_error *err)
 
     if (!kind) {
         rec_fail(err, REC_USAGE, "the kind of a cluster must be one of %s, got '%.*s'",
-                 known, (int)(name.len < 60 ? name.len : 60), text);
+                 known, REC_SAID(name));
         return NULL;
     }
     if (!write_record(kind, rec_str(colon ? colon + 1 : ""), line, sizeof line, err) ||
@@ -180,8 +179,8 @@ net_parse_server(const struct net *net, struct rec_str name, uint32_t *server,
                                : levels_parse(net, name, server))
         return true;
     net_describe(net, text);
-    return rec_fail(err, REC_DATA, "there is no server '%.*s' in %s",
-                    (int)(name.len < 60 ? name.len : 60), name.ptr, text);
+    return rec_fail(err, REC_DATA, "there is no server '%.*s' in %s", REC_SAID(name),
+                    text);
 }
 
 void

@@ -89,7 +89,7 @@ read_rates(struct net_ramp *ramp, const struct rec_reader *reader, const struct 
         }
     return rec_reader_fail(reader, err,
                            "collective_rate must be published or node, got '%.*s'",
-                           (int)(rate.len < 60 ? rate.len : 60), rate.ptr);
+                           REC_SAID(rate));
 }
 
 static struct net *

@@ -145,8 +145,7 @@ net_get_shape(const struct rec_reader *reader, const struct rec *rec, size_t ind
                     "%s must be up to %u integers >= 1 joined by 'x', whose product is "
                     "at most %u, got '%.*s'",
                     rec->spec->fields[index - 1].name, room, 1u << 24,
-                    (int)(rec->field[index].len < 60 ? rec->field[index].len : 60),
-                    rec->field[index].ptr);
+                    REC_SAID(rec->field[index]));
     return 0;
 }
 
@@ -203,9 +202,9 @@ net_key_algorithm(const struct rec_reader *reader, const struct rec *rec, struct
         }
         (void)rec_list_name(known, sizeof known, algorithms[i]);
     }
-    return rec_reader_fail(
-        reader, err, "algorithm of this %s must be one of %s, got '%.*s'",
-        net->kind->name, known, (int)(how.len < 60 ? how.len : 60), how.ptr);
+    return rec_reader_fail(reader, err,
+                           "algorithm of this %s must be one of %s, got '%.*s'",
+                           net->kind->name, known, REC_SAID(how));
 }
 
 const char *

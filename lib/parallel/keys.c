@@ -53,7 +53,7 @@ parallel_key_word(struct parallel_key *f, const char *key, const char *const *li
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "",
                  list[i]);
     f->ok = rec_reader_fail(f->reader, f->err, "%s must be one of %s, got '%.*s'", key,
-                            all, (int)(value.len < 60 ? value.len : 60), value.ptr);
+                            all, REC_SAID(value));
     return 0;
 }
 
@@ -83,7 +83,7 @@ parallel_key_words(struct parallel_key *f, const char *key, const char *const *l
             i++;
         if (!list[i] && !rec_str_is(part, "none"))
             f->ok = rec_reader_fail(f->reader, f->err, "%s has an unknown word '%.*s'",
-                                    key, (int)(part.len < 60 ? part.len : 60), part.ptr);
+                                    key, REC_SAID(part));
         sum |= list[i] ? 1U << i : 0;
     }
     return sum;
@@ -108,7 +108,7 @@ parallel_key_counts(struct parallel_key *f, const char *key, size_t *n)
         if (!digits)
             f->ok = rec_reader_fail(f->reader, f->err,
                                     "%s must be counts with commas between, got '%.*s'",
-                                    key, (int)(part.len < 60 ? part.len : 60), part.ptr);
+                                    key, REC_SAID(part));
         else if ((f->ok = rec_grow(&list, &room, *n + 1, sizeof *list, f->err)))
             list[(*n)++] = number;
     }

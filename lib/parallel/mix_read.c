@@ -20,7 +20,7 @@ overlap(struct parallel_key *f)
             f->ok = rec_reader_fail(
                 f->reader, f->err,
                 "overlap must list tp, pp, dp, cp, ep, prefetch, or be none, got '%.*s'",
-                (int)(part.len < 60 ? part.len : 60), part.ptr);
+                REC_SAID(part));
         sum |= i < 5 ? 1U << i : 0;
     }
     return sum;
@@ -46,7 +46,7 @@ rank_order(struct parallel_key *f)
         f->ok = rec_reader_fail(f->reader, f->err,
                                 "rank_order must have tp, cp, dp, pp, each once, and may "
                                 "have ep, as tp-cp-ep-dp-pp, got '%.*s'",
-                                (int)(value.len < 60 ? value.len : 60), value.ptr);
+                                REC_SAID(value));
     return order;
 }
 
@@ -133,7 +133,7 @@ read_schedule(struct parallel_key *f, const struct parallel_tables *tables,
             mix->schedule = &tables->own->schedule[i];
     if (!mix->schedule)
         f->ok = rec_reader_fail(f->reader, f->err, "there is no schedule '%.*s'",
-                                (int)(name.len < 60 ? name.len : 60), name.ptr);
+                                REC_SAID(name));
 }
 
 /* Replicas, and with them the samples of a step. */

@@ -182,9 +182,9 @@ parallel_own_read(struct parallel_own *own, struct rec_reader *reader,
         else if (rec.type == REC_PASS)
             ok = take_pass(&r, &rec);
         else
-            ok = rec_reader_fail(
-                reader, err, "a schedule has schedule and pass records, got '%.*s'",
-                (int)(rec.field[0].len < 60 ? rec.field[0].len : 60), rec.field[0].ptr);
+            ok = rec_reader_fail(reader, err,
+                                 "a schedule has schedule and pass records, got '%.*s'",
+                                 REC_SAID(rec.field[0]));
     }
     ok = ok && close_schedule(&r);
     free(r.row);

@@ -83,7 +83,7 @@ read_choice(const struct rec_reader *reader, const struct rec *rec,
         return rec_reader_fail(reader, err,
                                "recompute must be one of none, selective, op-selective, "
                                "full, got '%.*s'",
-                               (int)(text.len < 60 ? text.len : 60), text.ptr);
+                               REC_SAID(text));
     }
     return rec_key_count(reader, rec, key, value, err) &&
            ((*value > 0 && *value <= INT32_MAX) || choice == PARALLEL_ZERO ||

@@ -104,9 +104,9 @@ read_blocks(struct parallel_key *f, struct parallel_question *q)
         q->block[i].window = i % 2 == 0 ? window : 0;
     }
     if (listed && !parse_blocks(text, q->block, q->t.layers))
-        f->ok = rec_reader_fail(
-            f->reader, f->err, "blocks must list %u layers as 3xd,58xe128, got '%.*s'",
-            q->t.layers, (int)(text.len < 60 ? text.len : 60), text.ptr);
+        f->ok = rec_reader_fail(f->reader, f->err,
+                                "blocks must list %u layers as 3xd,58xe128, got '%.*s'",
+                                q->t.layers, REC_SAID(text));
     q->t.block = q->block;
 }
 

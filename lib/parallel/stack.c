@@ -75,9 +75,9 @@ parallel_stacks_read(struct parallel_stacks *stacks, struct rec_reader *reader,
         if (rec.type == REC_COMMENT || rec.type == REC_MARK)
             continue;
         if (rec.type != REC_STACK)
-            return rec_reader_fail(
-                reader, err, "a table of stacks has stack records, got '%.*s'",
-                (int)(rec.field[0].len < 60 ? rec.field[0].len : 60), rec.field[0].ptr);
+            return rec_reader_fail(reader, err,
+                                   "a table of stacks has stack records, got '%.*s'",
+                                   REC_SAID(rec.field[0]));
         if (!take(stacks, reader, &rec, err))
             return false;
     }

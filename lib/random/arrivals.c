@@ -73,7 +73,7 @@ read_spacing(struct rng_arrivals *a, double *spacing, struct rec_error *err)
     if (!rec_parse_num(line, spacing) || !isfinite(*spacing) || *spacing < 0) {
         rec_reader_fail(a->reader, err,
                         "an inter-arrival time must be a number >= 0, got '%.*s'",
-                        (int)(line.len < 60 ? line.len : 60), line.ptr);
+                        REC_SAID(line));
         return -1;
     }
     *spacing /= a->speed_up;

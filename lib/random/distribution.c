@@ -99,7 +99,7 @@ read_values(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
             continue;
         if (!rec_parse_num(line, &value) || !isfinite(value) || value < 0) {
             rec_reader_fail(reader, err, "a value must be a number >= 0, got '%.*s'",
-                            (int)(line.len < 60 ? line.len : 60), line.ptr);
+                            REC_SAID(line));
             status = -1;
             break;
         }

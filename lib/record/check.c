@@ -212,8 +212,7 @@ fail_twice(const struct rec_reader *reader, struct rec_str field, struct rec_err
 {
     struct rec_str key;
     rec_str_split(&field, '=', &key);
-    return rec_reader_fail(reader, err, "the key '%.*s' is there twice",
-                           (int)(key.len < 60 ? key.len : 60), key.ptr);
+    return rec_reader_fail(reader, err, "the key '%.*s' is there twice", REC_SAID(key));
 }
 
 /* As check_keys(), for records with many keys: comparing all pairs would let one long
@@ -443,9 +442,9 @@ check_kind(const struct rec_reader *reader, const struct rec *rec, struct rec_er
                                  : rec_spec_of_kind(rec->type, i + 1) ? ", "
                                                                       : " or ",
                                  kind->kind);
-    return rec_reader_fail(
-        reader, err, "%s of %s must be %s, got '%.*s'", spec->fields[0].name, spec->name,
-        list, (int)(rec->field[1].len < 60 ? rec->field[1].len : 60), rec->field[1].ptr);
+    return rec_reader_fail(reader, err, "%s of %s must be %s, got '%.*s'",
+                           spec->fields[0].name, spec->name, list,
+                           REC_SAID(rec->field[1]));
 }
 
 bool

@@ -287,7 +287,7 @@ find_type(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
         return rec_reader_fail(reader, err,
                                "a record starts with its type, a lower-case word, "
                                "got '%.*s'",
-                               (int)(word.len < 40 ? word.len : 40), word.ptr);
+                               REC_SAID(word));
     return true;
 }
 

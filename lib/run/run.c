@@ -98,8 +98,7 @@ check_needs(struct run *run, const struct task *task)
         if (!memchr(part.ptr, '=', part.len) || *part.ptr == '=')
             return rec_reader_fail(run->reader, run->err,
                                    "env of task '%s' must be NAME=VALUE,..., got '%.*s'",
-                                   task->id, (int)(part.len < 80 ? part.len : 80),
-                                   part.ptr);
+                                   task->id, REC_SAID(part));
     if (task->cores > o->cores)
         return rec_reader_fail(run->reader, run->err,
                                "task '%s' needs %u cores, but there are only %u",

@@ -25,6 +25,6 @@ serve_read_query(struct serve_order *order, const struct rec_reader *reader,
         return false;
     added = rec_ids_add(&order->ids, id, err);
     return added > 0 ||
-           (added == 0 && rec_reader_fail(reader, err, "query '%.*s' comes twice",
-                                          (int)(id.len < 80 ? id.len : 80), id.ptr));
+           (added == 0 &&
+            rec_reader_fail(reader, err, "query '%.*s' comes twice", REC_SAID(id)));
 }

@@ -178,5 +178,5 @@ sim_faults_stop(const struct sim_faults *f, uint32_t link, struct rec_str job,
         err, failed->file, failed->line,
         "the link from '%s' to '%s' fails at %.17g and never recovers, but "
         "job '%.*s' needs it: it would never end",
-        from, to, failed->time, (int)(job.len < 60 ? job.len : 60), job.ptr);
+        from, to, failed->time, REC_SAID(job));
 }

@@ -71,7 +71,7 @@ spot_names_take(struct spot_names *names, const struct spot_order *order,
     while (event->ids.len > 0 && rec_str_split(&rest, ',', &id))
         if (!happen(names, comes, id, &wrong, err))
             return wrong ? rec_reader_fail(reader, err, "instance '%.*s' is %s",
-                                           (int)(id.len < 80 ? id.len : 80), id.ptr,
+                                           REC_SAID(id),
                                            comes ? "added, but it is there already"
                                                  : "preempted, but it is not there")
                          : false;

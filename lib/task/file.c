@@ -119,7 +119,7 @@ set_number(const struct rec_reader *reader, struct rec_str text, bool limit,
 {
     return (rec_parse_num(text, value) && *value >= 0 && (limit || !isinf(*value))) ||
            rec_reader_fail(reader, err, "a number >= 0 is needed, got '%.*s'",
-                           (int)(text.len < 60 ? text.len : 60), text.ptr);
+                           REC_SAID(text));
 }
 
 static bool
@@ -128,8 +128,7 @@ set_count(const struct rec_reader *reader, struct rec_str text, uint64_t least,
 {
     return (rec_parse_uint(text, value) && *value >= least && *value < UINT32_MAX) ||
            rec_reader_fail(reader, err, "an integer >= %llu is needed, got '%.*s'",
-                           (unsigned long long)least,
-                           (int)(text.len < 60 ? text.len : 60), text.ptr);
+                           (unsigned long long)least, REC_SAID(text));
 }
 
 /* Sets the file of a stream, which the task thereby reads or writes. */
@@ -210,7 +209,7 @@ set(struct task_file *file, const struct rec_reader *reader, struct rec_str line
         return true;
     }
     return rec_reader_fail(reader, err, "a task has no field '%.*s'; its fields are %s",
-                           (int)(key.len < 60 ? key.len : 60), key.ptr, settings);
+                           REC_SAID(key), settings);
 }
 
 /* ---- lines --------------------------------------------------------------- */

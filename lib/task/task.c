@@ -94,7 +94,7 @@ read_name(struct task *task, const struct rec_reader *reader, struct rec_str tex
     else if (!task_is_escaped(text))
         rec_reader_fail(reader, err,
                         "%s: a %% must begin an escape such as %%2C, got '%.*s'", what,
-                        (int)(text.len < 80 ? text.len : 80), text.ptr);
+                        REC_SAID(text));
     else {
         task_unescape(raw, text);
         if (!task_normalise(name, rec_str(raw)))

@@ -99,7 +99,7 @@ add_parameter(struct task_template *t, struct pattern *pattern, struct rec_str *
             t, pattern->line, err,
             "{%.*s} is not a parameter of this template (parameters: %s); write {{ for "
             "{ itself",
-            (int)(name.len < 60 ? name.len : 60), name.ptr, *names ? names : "none");
+            REC_SAID(name), *names ? names : "none");
     }
     text->ptr += name.len + 2;
     text->len -= name.len + 2;

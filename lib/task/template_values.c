@@ -37,7 +37,7 @@ template_add_value(struct task_template *t, struct parameter *parameter,
     if (ranges && read_range(text, &value) < 0)
         return rec_fail(err, REC_USAGE,
                         "a range A..B must count up, below 2^64, got '%.*s'",
-                        (int)(text.len < 60 ? text.len : 60), text.ptr);
+                        REC_SAID(text));
     if (!rec_grow(&t->value, &t->value_room, t->nvalue + 1, sizeof *t->value, err))
         return false;
     if (parameter->n == 0)
@@ -62,8 +62,7 @@ no_such_parameter(const struct task_template *t, struct rec_str name,
             break;
     }
     return rec_fail(err, REC_USAGE, "'%.*s' is not a parameter of %s (parameters: %s)",
-                    (int)(name.len < 60 ? name.len : 60), name.ptr, t->file,
-                    *names ? names : "none");
+                    REC_SAID(name), t->file, *names ? names : "none");
 }
 
 /* Is it UTF-8 without control characters, except line ends? */
@@ -88,7 +87,7 @@ add_escaped(struct task_template *t, struct parameter *parameter, struct rec_str
     if (!task_is_escaped(part))
         return rec_fail(err, REC_USAGE,
                         "a %% must begin an escape such as %%2C, got '%.*s'",
-                        (int)(part.len < 80 ? part.len : 80), part.ptr);
+                        REC_SAID(part));
     if (!(text = malloc(part.len + 1)))
         return rec_fail_memory(err);
     task_unescape(text, part);

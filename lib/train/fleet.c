@@ -136,9 +136,9 @@ train_fleet_has(const struct train_fleet *fleet, struct rec_str id)
 bool
 train_fleet_fail(struct rec_error *err, struct rec_str id, bool added)
 {
-    return rec_fail(
-        err, REC_DATA, "instance '%.*s' is %s", (int)(id.len < 80 ? id.len : 80), id.ptr,
-        added ? "added, but it is there already" : "preempted, but it is not there");
+    return rec_fail(err, REC_DATA, "instance '%.*s' is %s", REC_SAID(id),
+                    added ? "added, but it is there already"
+                          : "preempted, but it is not there");
 }
 
 /* ---- counting ------------------------------------------------------------ */
