@@ -1,9 +1,7 @@
 /* Reads which servers are out of service, and how jobs are placed. */
 #include "alloc_cluster.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 bool
 alloc_cluster_place(struct cli *cli, const char *option, const char *text,
@@ -15,45 +13,18 @@ alloc_cluster_place(struct cli *cli, const char *option, const char *text,
            cli_usage(cli, "--%s %s", option, wrong.text);
 }
 
-/* The ways that "any" stands for, as a list. NULL: out of memory. */
-static char *
-list_all(const struct net *net)
-{
-    char *text = calloc(1, 1000);
-    for (size_t i = 0; text && place_kinds[i]; i++)
-        if (place_kinds[i]->suits(net))
-            sprintf(text + strlen(text), "%s%s", *text ? "," : "", place_kinds[i]->name);
-    return text;
-}
-
 bool
 alloc_cluster_place_each(struct cli *cli, const char *option, const char *text,
                          struct alloc_cluster *cluster)
 {
-    struct place_options first;
-    size_t room = 0;
-    char *rest, *way;
-    if (!text || (!strchr(text, ',') && strcasecmp(text, "any") != 0))
-        return alloc_cluster_place(cli, option, text, cluster);
-    cluster->ways = strcasecmp(text, "any") == 0 ? list_all(cluster->net) : strdup(text);
-    if (!(rest = cluster->ways))
-        return rec_fail_memory(&cli->err);
-    for (uint32_t i = 0; (way = strsep(&rest, ",")); i++) {
-        if (!alloc_cluster_place(cli, option, way, cluster))
-            return false;
-        if (i == 0) {
-            first = cluster->placer;
-            continue;
-        }
-        for (uint32_t k = 0; k < i; k++)
-            if ((k ? &cluster->more[k - 1] : &first)->kind == cluster->placer.kind)
-                return cli_usage(cli, "--%s names %s twice", option,
-                                 cluster->placer.kind->name);
-        if (!rec_grow(&cluster->more, &room, i, sizeof *cluster->more, &cli->err))
-            return false;
-        cluster->more[cluster->nmore++] = cluster->placer;
+    struct rec_error wrong;
+    if (!place_list_parse(&cluster->ways, cluster->net, text, &wrong)) {
+        cli->err = wrong;
+        return wrong.code == REC_USAGE && cli_usage(cli, "--%s %s", option, wrong.text);
     }
-    cluster->placer = first;
+    cluster->placer = cluster->ways.options[0];
+    cluster->more = cluster->ways.options + 1;
+    cluster->nmore = cluster->ways.n - 1;
     return true;
 }
 
@@ -82,8 +53,7 @@ alloc_cluster_free(struct alloc_cluster *cluster)
 {
     net_free(cluster->net);
     free(cluster->down);
-    free(cluster->more);
-    free(cluster->ways);
+    place_list_free(&cluster->ways);
     *cluster = (struct alloc_cluster){.down = NULL};
 }
 

@@ -11,10 +11,10 @@
 struct alloc_cluster {
     struct net *net; /* owned */
     struct place_options placer;
-    struct place_options *more; /* owned: other ways of placing */
+    struct place_options *more; /* other ways of placing, of the list */
     uint32_t nmore;
-    char *ways;     /* owned: texts that they borrow */
-    uint32_t *down; /* owned: servers out of service */
+    struct place_list ways; /* if several are allowed */
+    uint32_t *down;         /* owned: servers out of service */
     uint32_t ndown;
 };
 

@@ -135,6 +135,19 @@ const struct place_kind *place_kind_of(const struct net *net);
 bool place_options_parse(struct place_options *options, const char *text,
                          struct rec_error *err) REC_MUST_CHECK;
 
+/** Several ways of placing on one network. Starts as {0}. */
+struct place_list {
+    struct place_options *options; /* [n] */
+    uint32_t n;
+    char *text; /* that they borrow */
+};
+
+/** Reads a list with commas, or "any": all ways that suit the network. NULL: the default.
+ * REC_USAGE: *err says what would be right. To be freed even after an error. */
+bool place_list_parse(struct place_list *list, const struct net *net, const char *text,
+                      struct rec_error *err) REC_MUST_CHECK;
+void place_list_free(struct place_list *list);
+
 /** NULL: *err. */
 struct place_placer *place_placer_new(const struct place_options *options,
                                       struct rec_error *err) REC_MUST_CHECK;

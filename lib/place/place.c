@@ -73,6 +73,54 @@ place_options_parse(struct place_options *options, const char *text,
     return !text || rec_fail(err, REC_USAGE, "must be one of %s, got '%s'", known, text);
 }
 
+/* Adds a way of placing to a list; NULL: the default. */
+static bool
+add(struct place_list *list, const struct net *net, const char *text,
+    struct rec_error *err)
+{
+    struct place_options *more =
+        realloc(list->options, (list->n + 1) * sizeof *list->options);
+    if (!more)
+        return rec_fail_memory(err);
+    list->options = more;
+    more[list->n] = (struct place_options){.net = net};
+    if (!place_options_parse(&more[list->n], text, err))
+        return false;
+    for (uint32_t i = 0; i < list->n; i++)
+        if (more[i].kind == more[list->n].kind)
+            return rec_fail(err, REC_USAGE, "names %s twice", more[i].kind->name);
+    list->n++;
+    return true;
+}
+
+bool
+place_list_parse(struct place_list *list, const struct net *net, const char *text,
+                 struct rec_error *err)
+{
+    char *rest, *way;
+    bool ok = true;
+    if (!text)
+        return add(list, net, NULL, err);
+    if (strcasecmp(text, "any") == 0) {
+        for (size_t i = 0; ok && place_kinds[i]; i++)
+            ok = !place_kinds[i]->suits(net) || add(list, net, place_kinds[i]->name, err);
+        return ok;
+    }
+    if (!(rest = list->text = strdup(text)))
+        return rec_fail_memory(err);
+    while (ok && (way = strsep(&rest, ",")))
+        ok = add(list, net, way, err);
+    return ok;
+}
+
+void
+place_list_free(struct place_list *list)
+{
+    free(list->options);
+    free(list->text);
+    *list = (struct place_list){.n = 0};
+}
+
 struct place_placer *
 place_placer_new(const struct place_options *options, struct rec_error *err)
 {
