@@ -16,11 +16,8 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
     struct alloc_cluster cluster = {.net = NULL};
     bool ok;
     options.several = true;
-    ok = ramp_cluster_read(cli, &options, NULL, &cluster);
-    /* An answer names a graph, not a way of placing. */
-    if (ok && args->agent_given && cluster.nmore)
-        ok = cli_usage(cli, "--agent takes one --heuristic, got %u", cluster.nmore + 1);
-    ok = ok && alloc_rules_run(cli, &rules, &cluster);
+    ok = ramp_cluster_read(cli, &options, NULL, &cluster) &&
+         alloc_rules_run(cli, &rules, &cluster);
     alloc_cluster_free(&cluster);
     return ok;
 }

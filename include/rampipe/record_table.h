@@ -996,6 +996,7 @@ REC_ROW(OFFER, ALONE, "offer",
     REC_FIELD("STEP", LIMIT, "time of a training step, seconds; inf: it cannot be placed")
     REC_FIELD("FINISH", LIMIT,
           "when it would complete, seconds; inf: it cannot be placed"),
+    REC_KEY("place", ID, "with several heuristics: the one that would place it")
     REC_KEY("cause", ID,
           "why it cannot start: no_servers, no_block, no_memory or deadline"))
 
@@ -1052,6 +1053,9 @@ REC_ROW(ANSWER, ALONE, "answer",
     REC_KEY("cause", ID,
           "the cause of a refusal: policy (also without this key), or no_servers, with "
           "which the job may wait")
+    REC_KEY("place", ID,
+          "the heuristic that places the job; without it, the first one with which the "
+          "alternative can start, after an action the first of all")
     REC_KEY("sizes", ID, "after split: reference or gradient, as partition --sizes")
     REC_KEY("sync", ID,
           "after split: deps, all-gather or all-reduce, as partition --sync"))

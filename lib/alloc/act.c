@@ -410,10 +410,10 @@ add_to(struct act *act, struct alloc_question *q, uint32_t graph,
 
 /* The agent has said no server: the heuristic places the graph. */
 static bool
-place_by_rule(struct act *act, struct alloc_question *q, uint32_t graph, uint32_t *choice,
-              struct rec_error *err)
+place_by_rule(struct act *act, struct alloc_question *q, uint32_t graph, uint32_t way,
+              uint32_t *choice, struct rec_error *err)
 {
-    const struct trial *trial = pricer_try(q->pricer, graph, err);
+    const struct trial *trial = pricer_try_way(q->pricer, graph, way, err);
     if (!trial || !question_settle(q, graph, trial, err))
         return false;
     *choice = q->cause ? ALLOC_NONE : ALLOC_ACTED;
@@ -426,6 +426,7 @@ act_apply(struct act *act, struct alloc_question *q, uint32_t i,
           const struct act_split *how, uint32_t *choice, struct rec_error *err)
 {
     uint32_t graph = q->tried[i].alternative.graph;
+    uint32_t way = q->tried[i].alternative.way;
     bool servers = false;
     if (!act_graphs_split(act->graphs, q, act->split, act->nsplits, how, &graph, err) ||
         !find_ops(act, act->store->graph[graph], err))
@@ -434,5 +435,5 @@ act_apply(struct act *act, struct alloc_question *q, uint32_t i,
     for (size_t p = 0; p < act->nplaces; p++)
         servers = servers || act->place[p].server;
     return servers ? place_as_said(act, q, graph, choice, err)
-                   : place_by_rule(act, q, graph, choice, err);
+                   : place_by_rule(act, q, graph, way, choice, err);
 }

@@ -413,6 +413,8 @@ write_offer(struct rec_writer *writer, struct alloc_question *q, uint32_t i,
     rec_uint_field(writer, placed ? a->nservers : 0);
     rec_num_field(writer, placed ? a->step : (double)INFINITY);
     rec_num_field(writer, a->finish);
+    if (pricer_ways(q->pricer) > 1)
+        rec_text_key(writer, "place", pricer_way_name(q->pricer, a->way));
     if (a->cause)
         rec_text_key(writer, "cause", a->cause);
     for (int f = 0; !a->cause && f < ALLOC_FEATURES; f++)

@@ -52,6 +52,28 @@ settle_alternative(struct alloc_question *q, uint32_t i, uint32_t *choice,
     return true;
 }
 
+/* The way of placing that the agent has named. False, with REC_DATA: there is none. */
+static bool
+find_way(const struct alloc_question *q, struct rec_str name, uint32_t *way,
+         struct rec_error *err)
+{
+    for (*way = 0; *way < pricer_ways(q->pricer); ++*way)
+        if (rec_str_is(name, pricer_way_name(q->pricer, *way)))
+            return true;
+    return rec_fail(err, REC_DATA, "it answered place=%.*s, but no job is placed so",
+                    REC_SAID(name));
+}
+
+/* The first way in which the graph of alternative `first` can start; 0: it cannot. */
+static uint32_t
+first_way(const struct alloc_question *q, uint32_t first)
+{
+    for (uint32_t way = 0; way < pricer_ways(q->pricer); way++)
+        if (!q->tried[first + way].alternative.cause)
+            return way;
+    return 0;
+}
+
 /* Chooses what the agent's action makes of alternative i. */
 static bool
 settle_action(struct act *act, struct alloc_question *q, uint32_t i, struct rec_str sizes,
@@ -90,8 +112,9 @@ answer_take(struct act *act, struct alloc_question *q, struct rec_str line,
             uint32_t *choice, struct rec_error *err)
 {
     struct rec_str rest = line, word, job, graph, key, none = {"", 0}, cause = none,
-                   sizes = none, sync = none, names = q->job->graphs, name;
+                   sizes = none, sync = none, place = none, names = q->job->graphs, name;
     bool acts = act && act_bytes(act) > 0;
+    uint32_t first = 0, way = 0;
     if (!rec_str_split(&rest, '\t', &word) || !rec_str_is(word, "answer") ||
         !rec_str_split(&rest, '\t', &job) || !rec_str_split(&rest, '\t', &graph))
         return fail_answer(line, "it wrote a line that is not an answer", err);
@@ -101,6 +124,7 @@ answer_take(struct act *act, struct alloc_question *q, struct rec_str line,
         take_key(key, "cause", &cause);
         take_key(key, "sizes", &sizes);
         take_key(key, "sync", &sync);
+        take_key(key, "place", &place);
     }
     if (!rec_str_eq(job, q->job->id))
         return fail_answer(line, "it answered for another job", err);
@@ -109,10 +133,16 @@ answer_take(struct act *act, struct alloc_question *q, struct rec_str line,
     if (rec_str_is(graph, "-"))
         return settle_refusal(q, cause, choice) ||
                fail_answer(line, "cause= is neither policy nor no_servers", err);
-    for (uint32_t i = 0; rec_str_split(&names, ',', &name); i++)
-        if (rec_str_eq(name, graph))
-            return acts ? settle_action(act, q, i, sizes, sync, choice, err)
-                        : settle_alternative(q, i, choice, err);
+    if (place.len && !find_way(q, place, &way, err))
+        return false;
+    for (; rec_str_split(&names, ',', &name); first += pricer_ways(q->pricer))
+        if (rec_str_eq(name, graph)) {
+            if (acts)
+                return settle_action(act, q, first + way, sizes, sync, choice, err);
+            if (!place.len)
+                way = first_way(q, first);
+            return settle_alternative(q, first + way, choice, err);
+        }
     return fail_answer(line, "it chose something that is not an alternative of the job",
                        err);
 }

@@ -108,6 +108,12 @@ pricer_ways(const struct pricer *p)
     return p->nways;
 }
 
+const char *
+pricer_way_name(const struct pricer *p, uint32_t way)
+{
+    return p->way[way].options->kind->name;
+}
+
 void
 pricer_free(struct pricer *p)
 {

@@ -22,6 +22,7 @@ bool pricer_add_way(struct pricer *pricer, const struct place_options *options,
                     struct rec_error *err) REC_MUST_CHECK;
 /* How many there are. */
 uint32_t pricer_ways(const struct pricer *pricer);
+const char *pricer_way_name(const struct pricer *pricer, uint32_t way);
 void pricer_free(struct pricer *pricer);
 /* Marks a server as taken, or as free again. */
 void pricer_take(struct pricer *pricer, uint32_t server);
