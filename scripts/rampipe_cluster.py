@@ -41,7 +41,8 @@ The state of the cluster, which step() and reset() bring to the next job that wa
     completed       {job: Run}, jobs that have ended
     queue           {job: Job}, other jobs that wait
     blocked         {job: Block}, with the cause, and the op and server that broke a rule
-    offers          {graph: Offer}, what ramp-alloc would make of each alternative, with features
+    offers          {graph: Offer}, what ramp-alloc would make of each alternative, with features (of
+                    several heuristics, the first with which it can start)
     jobs, graphs    all that have come so far, by name
     outcome         what became of the last decision: a Run, a Block, or None (the job waits)
     figures()       of the episode so far
@@ -332,7 +333,8 @@ class RampClusterEnv:
 
     def _offer(self, _, __, line):
         offer = rampipe_env.read_offer(line)
-        self.offers[offer.graph] = offer
+        if offer.graph not in self.offers or (self.offers[offer.graph].cause and not offer.cause):
+            self.offers[offer.graph] = offer
 
     def _ask(self, _, field, __):
         self.job = self.queue.pop(field[1])

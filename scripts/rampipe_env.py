@@ -10,7 +10,9 @@
     env.close()
 
 When a job arrives, the action decides how far the job is partitioned: 0 refuses the job, a > 0
-takes its alternative of degree a. An episode is a stream of jobs:
+takes its alternative of degree a. With a list of n heuristics it decides where the job
+goes, too: action (a - 1) n + i takes the alternative of degree a, placed by heuristic i of the list (1 to n).
+An episode is a stream of jobs:
 
     pd2graph | tracegen jobs --seed N | partition --policy all | ramp-alloc --agent fd:..
 
@@ -32,8 +34,8 @@ has spaces that do the same. Arguments of RampipeEnv, all by keyword:
     shape               the shape of the cluster, a RAMP
     cluster             the cluster, of any kind, as in --cluster of alloc(1), in the place of shape and
                         heuristic: "island:8,300GB/s,2us,80GB"
-    max_degree          the largest degree, so that actions are 0 to max_degree
-    heuristic           option of ramp-alloc
+    max_degree          the largest degree, so that actions are 0 to max_degree (times n)
+    heuristic           option of ramp-alloc, such as "compact" or "compact,compact-2"
     partition_options, alloc_options
                         lists of more options of partition and ramp-alloc (--queue is not possible)
     observation         "published", "graph" (the same without padding), or "features"
@@ -59,7 +61,7 @@ reset() starts another episode at any time. reset(seed=N) starts the one of trac
 seed=, the seed is drawn from a generator that the last given N has seeded. info has "action_mask" and
 "seed"; of the job that waits for a decision "job", "model", "time", "steps", "sequential" (seconds of
 all its steps on one server), "deadline" (seconds, inf: none), "free" (servers), "running" (jobs) and
-"offers", a dictionary from degrees to Offers; and after a step "decision", which says what became of
+"offers", a dictionary from actions to Offers; and after a step "decision", which says what became of
 the last job: "job", "action", "placed", "cause" (of a block; "invalid": the job has no alternative of
 this degree, and was refused), "servers", "completion_time" (seconds; inf if it was not placed),
 "sequential".
@@ -75,8 +77,8 @@ Observations. "published" describes the unpartitioned graph:
                    normalised: memory, size of deps, steps. Mean and median of each of: ops' compute,
                    ops' memory, deps' size, as shares of the largest. Used servers / servers; running
                    jobs / servers
-"features" has a row for each action. The row of degree a has the features of that alternative if it can
-start, and zeros if not. env.feature_names has their names; ramp-alloc(1) says what they mean.
+"features" has a row for each action, with the features of its alternative if that can start, and zeros if
+not. env.feature_names has their names; ramp-alloc(1) says what they mean.
 
 Vector environments of Gymnasium take all three. "published" and "features" have a fixed size. "graph"
 has none: a batch holds each of its arrays of varying length as a tuple with one array for each
@@ -479,8 +481,8 @@ class Allocator:
                     self.fail()
                 return heard.decode(), False
 
-    def answer(self, job, graph):
-        self.say(f"answer\t{job}\t{graph}\n")
+    def answer(self, job, graph, place=""):
+        self.say(f"answer\t{job}\t{graph}\tplace={place}\n" if place else f"answer\t{job}\t{graph}\n")
 
     def say(self, text):
         rest = memoryview(text.encode())
@@ -491,27 +493,33 @@ class Allocator:
             self.fail()
 
 
-Offer = collections.namedtuple("Offer", "graph degree servers step finish cause features")
+Offer = collections.namedtuple("Offer", "graph degree servers step finish cause features place")
 Offer.__doc__ = ("An alternative of a job. cause is '' if it can start. features is the text of the features, "
-                 "name=value with TABs between; it is parsed only when it is observed.")
+                 "name=value with TABs between; it is parsed only when it is observed. place is the heuristic "
+                 "that places it, '' if there is only one.")
 VALUES = re.compile(r"=([^\t]*)").findall
 
 
 def read_offer(line):
     field = line.split("\t", 7)
     keys = field[7] if len(field) > 7 else ""
+    place = ""
+    if keys.startswith("place="):
+        place, _, keys = keys[6:].partition("\t")
     cause = keys[6:].split("\t", 1)[0] if keys.startswith("cause=") else ""
-    return Offer(field[2], int(field[3]), int(field[4]), float(field[5]), float(field[6]), cause, keys)
+    return Offer(field[2], int(field[3]), int(field[4]), float(field[5]), float(field[6]), cause, keys, place)
 
 
-def read_ask(text):
-    """The offers by degree (the first one of each), and the info of the job that is asked about."""
+def read_ask(text, places=()):
+    """The offers by action, or without `places` by degree (the first one of each), and the info of the job that
+    is asked about."""
     lines = text.split("\n")
     offers = {}
     for line in lines[:-2]:
         if line.startswith("offer\t"):
             offer = read_offer(line)
-            offers.setdefault(offer.degree, offer)
+            action = (offer.degree - 1) * len(places) + places.index(offer.place) + 1 if places else offer.degree
+            offers.setdefault(action, offer)
     _, job, time, *keys = lines[-2].split("\t")
     key = dict(k.split("=", 1) for k in keys)
     steps = int(key["steps"])
@@ -634,6 +642,8 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         self._allocator = None
         if cluster is not None and (shape, heuristic) != ("4x4x2", "first-fit"):
             raise ValueError("shape and heuristic are of a RAMP: leave them out, or cluster")
+        if heuristic == "any":
+            raise ValueError("heuristic: name those that are meant, any does not say how many they are")
         for name, value, known in (("observation", observation, ("published", "graph", "features")),
                                    ("mask", mask, ("published", "startable")),
                                    ("reward", reward, REWARDS)):
@@ -654,18 +664,19 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         self._reward, self._reward_options = reward, reward_options or {}
         self._weighs = str(reward).endswith("_throughput")
         self._servers = self._count(cluster) if cluster else math.prod(int(n) for n in shape.split("x"))
-        self._degrees = max_degree
+        self._places = heuristic.split(",") if "," in heuristic else ()
+        self._actions = max_degree * max(1, len(self._places))
         self._random = random.Random()
         self._text = self._head = self._graphs = self._jobs = self._info = None
         self._weights = {}
-        self.action_space = Discrete(max_degree + 1)
+        self.action_space = Discrete(self._actions + 1)
         self.observation_space = self._make_space()
 
     def _make_space(self):
         if self._observe == "features":
             self.feature_names = self._probe()
             self._zeros = [0.0] * len(self.feature_names)
-            return Box(-math.inf, math.inf, (self._degrees + 1, len(self.feature_names)), "float32")
+            return Box(-math.inf, math.inf, (self._actions + 1, len(self.feature_names)), "float32")
         n = self._max_nodes
         m = n * (n - 1) // 2 if n else 0
         many = 2 ** 31 - 1
@@ -674,7 +685,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
                      "node_features": Rows(5, 0, 1), "edge_features": Rows(2, 0, 1),
                      "edges_src": Rows(0, 0, many, "int32"), "edges_dst": Rows(0, 0, many, "int32")}
         space.update(node_split=Box(0, n or many, (1,), "int32"), edge_split=Box(0, m or many, (1,), "int32"),
-                     graph_features=Box(0, 1, (17 + self._degrees + 1,), "float32"))
+                     graph_features=Box(0, 1, (17 + self._actions + 1,), "float32"))
         return Dict(space)
 
     def _count(self, cluster):
@@ -778,8 +789,8 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         if self._allocator is None:
             raise RuntimeError("step() has no episode: it has ended, or reset() was not called")
         action = operator.index(action)
-        if not 0 <= action <= self._degrees:
-            raise ValueError(f"an action is 0 to {self._degrees}, got {action}")
+        if not 0 <= action <= self._actions:
+            raise ValueError(f"an action is 0 to {self._actions}, got {action}")
         info = self._info
         offer = info["offers"].get(action)
         placed = bool(offer) and not offer.cause
@@ -793,7 +804,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
                 "completion_time": offer.finish - info["arrival"] if placed else math.inf,
                 "sequential": info["sequential"]}
         try:
-            self._allocator.answer(info["job"], offer.graph if offer else "-")
+            self._allocator.answer(info["job"], offer.graph if offer else "-", offer.place if offer else "")
             text = self._allocator.hear()
             if placed and self._weighs:
                 self._throughput.start(info["time"], offer.finish, self._amount(offer, info))
@@ -821,16 +832,16 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
 
     def _take(self, text, done):
         """Observation and info of the job that ramp-alloc asks about. done: the last decision, or None."""
-        offers, info = read_ask(text)
+        offers, info = read_ask(text, self._places)
         free = info["free"]
         if self._startable:
             valid = {a for a, offer in offers.items() if not offer.cause}
         else:
-            valid = {a for a in offers if a <= free}
+            valid = {a for a, offer in offers.items() if offer.degree <= free}
         return self._show(info, valid, done)
 
     def _show(self, info, valid, done):
-        mask = [1] + [int(a in valid) for a in range(1, self._degrees + 1)]
+        mask = [1] + [int(a in valid) for a in range(1, self._actions + 1)]
         info["action_mask"] = numpy.array(mask, "int8") if numpy else mask
         info["seed"] = self._seed
         if done:
@@ -843,7 +854,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         return observation, info
 
     def _matrix(self, offers):
-        rows = [self._zeros] * (self._degrees + 1)
+        rows = [self._zeros] * (self._actions + 1)
         for a, offer in offers.items():
             if not offer.cause:
                 rows[a] = list(map(float, VALUES(offer.features)))

@@ -26,7 +26,8 @@ mask="startable":
                         installation or of the tree whose tools are used, or the linker's
 
 Actions. env.degrees has the degree of each action: [0, 1, 2, 4, ...]. 0 refuses. Unlike in RampipeEnv, the
-actions are numbered without gaps: action a takes the alternative of degree env.degrees[a].
+actions are numbered without gaps: action a takes the alternative of degree env.degrees[a], and places it by
+env.places[a]. With a list of heuristics each degree has an action for each of them.
 Arrays. With numpy, otherwise lists of ctypes (env.features[i][a][k]):
     features  copies x actions x features, of each alternative that can start; zeros otherwise
     mask      copies x actions, 1 for 0 and for what can start
@@ -73,6 +74,7 @@ def load(path=None):
             ("open", batch, (ctypes.POINTER(Options), ctypes.c_char_p, ctypes.c_size_t)),
             ("close", None, (batch,)), ("message", ctypes.c_char_p, (batch,)),
             ("actions", word, (batch,)), ("degree", word, (batch, word)),
+            ("place", ctypes.c_char_p, (batch, word)),
             ("features", word, ()), ("feature", ctypes.c_char_p, (word,)),
             ("templates", word, (batch,)), ("template", ctypes.c_char_p, (batch, word)),
             ("reset", ctypes.c_bool, (batch, word, word)),
@@ -126,6 +128,7 @@ class RampipeVector:
             raise rampipe_env.PipelineError(why.value.decode(errors="replace"))
         of, actions = self._library, self._library.learn_batch_actions(self._batch)
         self.degrees = [of.learn_batch_degree(self._batch, a) for a in range(actions)]
+        self.places = [of.learn_batch_place(self._batch, a).decode() for a in range(actions)]
         self.feature_names = [of.learn_batch_feature(i).decode() for i in range(of.learn_batch_features())]
         self.templates = [of.learn_batch_template(self._batch, i).decode()
                           for i in range(of.learn_batch_templates(self._batch))]

@@ -9,7 +9,8 @@
  * placements. A decision is the one that ramp-alloc would make by the same choice.
  *
  * Actions: 0 refuses the job; action a takes its alternative of degree
- * learn_batch_degree(a), the first one if it has several.
+ * learn_batch_degree(a), the first one if it has several, and places it as
+ * learn_batch_place(a) says.
  */
 #ifndef RAMPIPE_LEARN_BATCH_H
 #define RAMPIPE_LEARN_BATCH_H
@@ -26,8 +27,8 @@ struct learn_batch_options {
      * drawn from the alternatives of these jobs as by `tracegen jobs --sampling
      * remove-and-repeat`; without it (NULL), these jobs are each episode. */
     const char *input;
-    const char *cluster;      /* "KIND:FIELD,..." */
-    const char *place;        /* way of placing; NULL: the cluster's default */
+    const char *cluster; /* "KIND:FIELD,..." */
+    const char *place; /* ways of placing, as --heuristic; NULL: the cluster's default */
     const char *interarrival; /* a distribution, seconds */
     const char *fraction;     /* deadline / sequential time, a distribution; NULL: none */
     const char *steps;        /* a distribution */
@@ -59,10 +60,12 @@ void learn_batch_close(struct learn_batch *batch);
 /** Why the last function that returned false did so. */
 const char *learn_batch_message(const struct learn_batch *batch);
 
-/** How many actions there are: the degrees of the input, and 0. */
+/** How many actions there are: the degrees of the input in each way of placing, and 0. */
 uint32_t learn_batch_actions(const struct learn_batch *batch);
 /** The degree of an action; ascending, 0 for action 0. */
 uint32_t learn_batch_degree(const struct learn_batch *batch, uint32_t action);
+/** The way of placing of an action; "" for action 0. */
+const char *learn_batch_place(const struct learn_batch *batch, uint32_t action);
 /** How many features an alternative has, and their names (struct alloc_feature). */
 uint32_t learn_batch_features(void);
 const char *learn_batch_feature(uint32_t i);

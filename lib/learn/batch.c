@@ -30,6 +30,7 @@ struct copy {
 
 struct learn_batch {
     struct net *net;
+    struct place_list ways;
     struct alloc_admission_options admission;
     struct alloc_choosing choosing; /* of the host */
     struct alloc_admission *host;
@@ -45,9 +46,9 @@ struct learn_batch {
     uint32_t *job_template;
     size_t job_room, index_room;
     uint64_t njobs;
-    uint32_t *degree; /* per action */
+    uint32_t *degree; /* ascending, from 0; an action is a degree in a way of placing */
     size_t degree_room;
-    uint32_t nactions;
+    uint32_t ndegrees, nactions;
     uint16_t *alternative; /* [template * nactions + action] */
     struct copy *copy;
     uint32_t ncopies;
@@ -210,8 +211,9 @@ find_actions(struct learn_batch *b)
     }
     qsort(b->degree, n, sizeof *b->degree, by_number);
     for (uint32_t i = 0; i < n; i++)
-        if (i == 0 || b->degree[i] != b->degree[b->nactions - 1])
-            b->degree[b->nactions++] = b->degree[i];
+        if (i == 0 || b->degree[i] != b->degree[b->ndegrees - 1])
+            b->degree[b->ndegrees++] = b->degree[i];
+    b->nactions = 1 + (b->ndegrees - 1) * b->ways.n;
     if (!rec_grow(&b->alternative, &room, (size_t)b->ntemplates * b->nactions,
                   sizeof *b->alternative, &b->err))
         return false;
@@ -222,8 +224,10 @@ find_actions(struct learn_batch *b)
             const uint32_t *at;
             if (!alloc_question_degree(q, i, &degree, &b->err))
                 return false;
-            at = bsearch(&degree, b->degree, b->nactions, sizeof degree, by_number);
-            b->alternative[t * b->nactions + (uint32_t)(at - b->degree)] = (uint16_t)i;
+            at = bsearch(&degree, b->degree, b->ndegrees, sizeof degree, by_number);
+            b->alternative[t * b->nactions + 1 +
+                           (uint32_t)(at - b->degree - 1) * b->ways.n + i % b->ways.n] =
+                (uint16_t)i;
         }
         if (!q)
             return false;
@@ -242,7 +246,6 @@ keep_text(struct learn_batch *b, const char *text, const char **copy)
 static bool
 open_batch(struct learn_batch *b, const struct learn_batch_options *options)
 {
-    const char *place = NULL;
     b->njobs = options->interarrival ? options->jobs : 0;
     b->setting.steps = "fixed:1";
     b->admission.choosing = &b->choosing;
@@ -255,12 +258,14 @@ open_batch(struct learn_batch *b, const struct learn_batch_options *options)
     if (!keep_text(b, options->interarrival, &b->setting.interarrival) ||
         !keep_text(b, options->fraction, &b->setting.fraction) ||
         !keep_text(b, options->steps, &b->setting.steps) ||
-        !keep_text(b, options->place, &place) ||
         !(b->net = net_parse(options->cluster, &b->err)))
         return false;
-    b->admission.placer.net = b->net;
-    if (!place_options_parse(&b->admission.placer, place, &b->err) ||
-        !read_input(b, options->input) ||
+    if (!place_list_parse(&b->ways, b->net, options->place, &b->err))
+        return false;
+    b->admission.placer = b->ways.options[0];
+    b->admission.more = b->ways.options + 1;
+    b->admission.nmore = b->ways.n - 1;
+    if (!read_input(b, options->input) ||
         !(b->host = alloc_admission_new(&b->admission, &b->reading.store, take_decision,
                                         NULL, &b->err)) ||
         !find_actions(b))
@@ -307,6 +312,7 @@ learn_batch_close(struct learn_batch *b)
     }
     alloc_admission_free(b->host);
     graph_reading_free(&b->reading);
+    place_list_free(&b->ways);
     net_free(b->net);
     rec_map_free(&b->known);
     rec_arena_free(&b->arena);
@@ -334,7 +340,13 @@ learn_batch_actions(const struct learn_batch *b)
 uint32_t
 learn_batch_degree(const struct learn_batch *b, uint32_t action)
 {
-    return b->degree[action];
+    return action ? b->degree[1 + (action - 1) / b->ways.n] : 0;
+}
+
+const char *
+learn_batch_place(const struct learn_batch *b, uint32_t action)
+{
+    return action ? b->ways.options[(action - 1) % b->ways.n].kind->name : "";
 }
 
 uint32_t

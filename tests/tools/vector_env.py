@@ -55,9 +55,12 @@ def same(copies, seed, options):
     for i in range(copies):
         env.record(i, f"copy{i}.rec")
     seen = [[] for _ in range(copies)]
+    places = options.get("heuristic", "").split(",")
+    number = [a and (env.degrees[a] - 1) * len(places) + (a - 1) % len(places) + 1 for a in range(len(env.degrees))]
+    assert len(places) == 1 or env.places[1:len(places) + 1] == places
     for t in range(JOBS):
         valid = [[a for a in range(len(env.degrees)) if mask[i][a]] for i in range(copies)]
-        rows = [{env.degrees[a]: list(features[i][a]) for a in valid[i] if a} for i in range(copies)]
+        rows = [{number[a]: list(features[i][a]) for a in valid[i] if a} for i in range(copies)]
         for i in range(copies):
             for a in range(len(env.degrees)):
                 assert mask[i][a] or not any(features[i][a]), "features of what cannot start"
@@ -74,8 +77,8 @@ def same(copies, seed, options):
         episode, (records, bare) = single(seed + i, options)
         for t, ((rows, reward, completion), (rows1, reward1, completion1)) in enumerate(zip(seen[i], episode)):
             assert rows.keys() == rows1.keys(), f"job {t} of copy {i}: {rows.keys()} can start, not {rows1.keys()}"
-            for degree in rows:
-                assert rounded(rows[degree]) == rounded(rows1[degree]), f"features of job {t}, degree {degree}"
+            for action in rows:
+                assert rounded(rows[action]) == rounded(rows1[action]), f"features of job {t}, action {action}"
             assert reward == reward1 and math.isclose(completion, completion1, rel_tol=1e-12), f"job {t} of copy {i}"
         written, without = decisions(f"copy{i}.rec")
         assert len(written) == JOBS and without == bare, f"copy {i} decides otherwise than ramp-alloc"
@@ -89,6 +92,7 @@ def same(copies, seed, options):
 
 def equal():
     kinds = same(1, 5, {}) | same(3, 1, {}) | same(2, 9, {"heuristic": "compact", "shape": "2x2x2"})
+    same(2, 3, {"heuristic": "compact,compact-2,compact-back"})
     same(1, 2, {"cluster": "island:12,300e9,1e-6,80e9"})
     assert {"alloc", "policy", "no_servers"} <= kinds, kinds  # no trivial streams
 
