@@ -116,6 +116,12 @@ void metrics_clear(struct metrics *m);
 /* Compares names of groups: numbers by value, and before other names. */
 int metrics_compare_names(const char *a, const char *b);
 
+/* ---- intervals.c ---- */
+
+/* Adds the amounts of a case to the intervals, as metrics.c adds them to a group. */
+bool metrics_spread_case(struct metrics *m, const struct metrics_case *one,
+                         struct rec_error *err) REC_MUST_CHECK;
+
 /* ---- compare.c ---- */
 
 /* Keeps the value of a case under its name. A later value replaces it, unless it is not
