@@ -76,11 +76,14 @@ decide(struct alloc_agent *agent, bool whole, struct graph_store *store,
 {
     const struct alloc_choosing choosing = {.chooser = &alloc_agent_chooser,
                                             .self = agent};
+    const struct place_options more = {&cluster->net, place_kinds[2], NULL};
     struct alloc_admission_options options = {
         .choosing = &choosing,
         .queue = 2,
         .whole = whole,
-        .placer = {&cluster->net, place_kinds[0], NULL}};
+        .placer = {&cluster->net, place_kinds[0], NULL},
+        .more = &more,
+        .nmore = 1};
     char path[64];
     const char *name = path;
     int fd = fuzz_file((const uint8_t *)stream, sizeof stream - 1, path);
