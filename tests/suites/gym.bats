@@ -73,3 +73,5 @@ widest $(grep -c '^block' own.widest)" ]
     awk -F'\t' '{ rate[$1] = $2 }
         END { exit !(NR == 3 && rate["trained"] < rate["random"] && rate["trained"] < rate["first"]) }' rates
 }
+
+@test "gym: with several heuristics an action says which one places the job" { gym places; }

@@ -356,4 +356,20 @@ def heuristics():
         print(name, blocked)
 
 
+def places():
+    """The last of two heuristics decides as the same one alone, and an action is a degree with a heuristic."""
+    def play(name, many):
+        env = RampipeEnv(source="jobs.rec", shape="4x4x2", heuristic=name, output=f"{many}.rec")
+        assert env.action_space.n == 1 + 16 * many
+        assert env.observation_space["graph_features"].shape == (17 + env.action_space.n,)
+        seen = episode(env, 1, lambda info: max(
+            a for a, valid in enumerate(info["action_mask"]) if valid and a % many == 0 and a <= 8 * many))
+        assert all(o.place == ("compact-back" if many > 1 and a % 2 == 0 else "compact" if many > 1 else "")
+                   for _, _, info in seen for a, o in info["offers"].items())
+        with open(f"{many}.rec") as file:
+            return [line for line in file if line.startswith(("alloc", "block"))]
+    assert play("compact-back", 1) == play("compact,compact-back", 2)
+    raises(ValueError, "name those", RampipeEnv, heuristic="any")
+
+
 globals()[sys.argv[1]]()
