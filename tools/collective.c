@@ -46,13 +46,16 @@ list(struct cli *cli, const struct collective_table *table)
             rec_printf(cli->writer, ",dtype=%s", s->what.dtype);
         rec_printf(cli->writer, "\n");
     }
-    rec_printf(cli->writer, "\n%-20s %6s %8s %8s %8s\n", "predictions of", "rows", "mean",
-               "p90", "worst");
+    rec_printf(cli->writer, "\n%-20s %6s %8s %8s %8s %8s\n", "predictions of", "rows",
+               "mean", "p90", "worst", "trivial");
     for (size_t i = 0; i < table->nchecks; i++) {
         const struct collective_check *c = &table->check[i];
-        rec_printf(cli->writer, "%-20s %6llu %7.1f%% %7.1f%% %7.1f%%\n", c->name,
+        rec_printf(cli->writer, "%-20s %6llu %7.1f%% %7.1f%% %7.1f%%", c->name,
                    (unsigned long long)c->rows, c->mean * 100, c->p90 * 100,
                    c->worst * 100);
+        if (c->trivial > 0)
+            rec_printf(cli->writer, " %7.1f%%", c->trivial * 100);
+        rec_printf(cli->writer, "\n");
     }
     return true;
 }

@@ -68,6 +68,7 @@ struct collective_check {
     const char *name;
     uint64_t rows;
     double mean, p90, worst; /* of |predicted / measured - 1| */
+    double trivial;          /* mean of a trivial model on the same rows; 0: unknown */
 };
 
 /** Starts as {0}. */

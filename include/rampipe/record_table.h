@@ -327,7 +327,8 @@ REC_ROW(CHECKED, ALONE, "checked",
     REC_FIELD("MEAN", AMOUNT, "mean of |predicted / measured - 1|")
     REC_FIELD("P90", AMOUNT, "its 0.9 quantile")
     REC_FIELD("WORST", AMOUNT, "its maximum"),
-    REC_KEY("about", TEXT, "what was left out"))
+    REC_KEY("about", TEXT, "what was left out")
+    REC_KEY("trivial", AMOUNT, "mean error of a trivial model on the same times"))
 
 REC_ROW(COLLECTIVE, ALONE, "collective",
     "A question how long an exchange takes alone; collective(1) adds the answer.",

@@ -155,12 +155,13 @@ static bool
 take_check(struct collective_table *table, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
 {
-    struct collective_check check;
+    struct collective_check check = {.trivial = 0};
     if (!keep_field(&table->arena, rec, 1, &check.name, err) ||
         !rec_get_count(reader, rec, 2, &check.rows, err) ||
         !rec_get_number(reader, rec, 3, &check.mean, err) ||
         !rec_get_number(reader, rec, 4, &check.p90, err) ||
         !rec_get_number(reader, rec, 5, &check.worst, err) ||
+        !rec_key_number(reader, rec, "trivial", &check.trivial, err) ||
         !rec_grow(&table->check, &table->check_room, table->nchecks + 1, sizeof check,
                   err))
         return false;
