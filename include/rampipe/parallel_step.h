@@ -156,6 +156,7 @@ struct parallel_memory {
     double weights, gradients, optimizer;
     double activations; /* at their peak */
     double working;     /* of the layer that is recomputed or gathered, and of the loss */
+    double copy;        /* of gradients, when activations are free: not in the sum */
     double overhead;    /* of the stack: what is not counted op by op */
 };
 /** The sum of all kinds. */
@@ -184,6 +185,9 @@ void parallel_memory_of(const struct parallel_mix *mix,
                         const struct parallel_model *model, uint32_t r,
                         const struct parallel_stack *stack,
                         struct parallel_memory *memory);
+/** Puts activations in, bytes at their peak. Where copies of gradients take more than
+ * these and the working memory, they count as working memory. */
+void parallel_memory_keep(struct parallel_memory *memory, double activations);
 
 /* ---- the machine ------------------------------------------------------------- */
 
@@ -202,6 +206,7 @@ struct parallel_stack {
     double loss;     /* bytes that the loss holds of a score of a word */
     double sharded_loss; /* the same where tensor ranks share the words */
     bool frees;          /* a stage frees what it sent */
+    bool flat;           /* the optimizer makes flat copies of gradients */
     bool reserved;       /* memory is what PyTorch's allocator reserves */
     double overhead;     /* bytes: context, buffers, what the allocator cannot use */
     const char *device, *precision, *families, *releases; /* lists; "": none given */

@@ -393,7 +393,7 @@ REC_ROW(STACK, ALONE, "stack",
           "bytes of an element of gradients where replicas exchange them; without it 4")
     REC_KEY("held", COUNT,
           "bytes that the gradient of a parameter takes in memory; without it gradient=; "
-          "of fp16 always 2, and 16 of the optimizer")
+          "of fp16 always 2")
     REC_KEY("loss", COUNT,
           "bytes that the loss holds of each score of a word at its peak: 4, the "
           "default, if it is fused; 14 of PyTorch's own, whose gradient of log_softmax "
@@ -404,6 +404,11 @@ REC_ROW(STACK, ALONE, "stack",
     REC_KEY("frees", COUNT,
           "1: a stage of a pipeline frees what it has sent to the next one, and does not "
           "keep it until its gradient comes (deallocate_pipeline_outputs of Megatron-LM)")
+    REC_KEY("flat", COUNT,
+          "1: the optimizer makes flat copies of gradients, as that of DeepSpeed: of "
+          "fp16 8 bytes a parameter, 6 if it is sharded; of bf16 4 bytes of the largest "
+          "weight. Without it 4 of fp16, none of bf16. Backward has freed its "
+          "activations by then")
     REC_KEY("reserved", COUNT,
           "1: memory is what the allocator of PyTorch has reserved under FSDP2. Blocks "
           "of a layer do not serve the loss; embedding and head stay gathered; a product "
@@ -411,7 +416,8 @@ REC_ROW(STACK, ALONE, "stack",
           "device of a pipeline keeps the scores of the step and joins them")
     REC_KEY("overhead", AMOUNT,
           "bytes of a device that training takes beside what it counts: context, buffers "
-          "of exchanges, what the allocator cannot use")
+          "of exchanges, what the allocator cannot use. Memory is then what the driver "
+          "shows, which has activations and copies of gradients at once")
     REC_KEY("rows", COUNT, "measured steps that the numbers were fitted to")
     REC_KEY("fit", AMOUNT, "mean of |predicted / measured - 1| on them")
     REC_KEY("error", AMOUNT,

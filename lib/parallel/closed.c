@@ -212,15 +212,18 @@ static double
 memory_of(struct closed *c, const struct parallel_mix *mix, struct closed_layers *layers,
           uint32_t r)
 {
-    double *fixed = &c->held[c->holding[r]].fixed[mix->zero];
+    struct closed_held *held = &c->held[c->holding[r]];
+    double *fixed = &held->fixed[mix->zero];
     if (isnan(*fixed)) {
         struct parallel_memory memory;
         parallel_memory_of(mix, c->model, r, c->machine->stack, &memory);
         *fixed = memory.weights + memory.gradients + memory.optimizer + memory.overhead;
+        held->copy[mix->zero] = memory.copy;
     }
     if (isnan(c->activations[r]))
         c->activations[r] = closed_kept(c, mix, r);
-    return *fixed + c->activations[r] + working(c, mix, layers, r);
+    return *fixed +
+           fmax(c->activations[r] + working(c, mix, layers, r), held->copy[mix->zero]);
 }
 
 double

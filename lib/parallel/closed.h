@@ -26,6 +26,7 @@ struct closed_held {
     double dense, experts, tensors;
     bool embedding, head;
     double fixed[4];              /* bytes, by zero; NAN: not asked for yet */
+    double copy[4];               /* of gradients, likewise */
     struct parallel_once once[4]; /* by zero; optimizer NAN: not asked for yet */
 };
 

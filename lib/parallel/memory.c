@@ -9,9 +9,9 @@
 
 /* Bytes of an element in 16 bits and in 32. */
 enum { ELEMENT = 2, FLOAT = 4 };
-/* Of what Adam holds of a parameter: a 32-bit copy and two moments; of fp16 also the
- * gradient in 32 bits. */
-enum { ADAM = 12, ADAM_FP16 = 16 };
+/* Of what Adam holds of a parameter: a 32-bit copy and two moments. */
+enum { ADAM = 12 };
+
 double
 parallel_tokens(const struct parallel_model *model, const struct parallel_mix *mix)
 {
@@ -225,6 +225,7 @@ struct held {
     double loss;   /* bytes for a while, of the scores of words */
     double scores; /* bytes of the scores of all microbatches */
     double whole;  /* parameters of the ends */
+    double most;   /* parameters of the largest trained weight */
     double saved;  /* bytes of frozen weights in 8 or 4 bits that 16 would take more */
 };
 
@@ -250,15 +251,15 @@ largest(const struct parallel_kind *kind, const struct parallel_mix *mix)
 }
 
 /* What weights need for a while. The gradient of one is made in 16 bits and, but for
- * fp16, added in 32; weights that are sharded are gathered whole, this layer's and the
- * next one's. */
+ * fp16, added in 32, unless copy_of() adds it later; weights that are sharded are
+ * gathered whole, this layer's and the next one's. */
 static double
 passing(const struct parallel_kind *kind, const struct parallel_mix *mix,
-        const struct parallel_model *model)
+        const struct parallel_model *model, const struct parallel_stack *stack)
 {
     double dense = 0, experts = 0;
     if (mix->zero < 3)
-        return (ELEMENT + (mix->fp16 ? 0 : FLOAT)) * largest(kind, mix);
+        return (ELEMENT + (mix->fp16 || stack->flat ? 0 : FLOAT)) * largest(kind, mix);
     parallel_held(kind, mix, model, &dense, &experts);
     return 2 * ELEMENT * (dense + experts);
 }
@@ -352,7 +353,8 @@ add_head(const struct parallel_mix *mix, const struct parallel_model *model,
     if (mix->pp > 1) /* the scores, and their concatenation */
         held->scores += 2 * ELEMENT * scores * parallel_microbatches(mix);
     held->whole += model->t.tied ? 0 : copy;
-    at_least(&held->layer, passing(&model->head, mix, model));
+    at_least(&held->most, largest(&model->head, mix));
+    at_least(&held->layer, passing(&model->head, mix, model, stack));
 }
 
 /* The end of the layers from i on that are of one kind, and all or none of which are
@@ -379,13 +381,17 @@ add_stage(const struct parallel_mix *mix, const struct parallel_model *model,
         bool full = i < computed, again = full || mix->recompute == PARALLEL_HALF;
         end = run_of(model, &chunk, computed, i);
         add_kind(kind, mix, model, end - i, held);
+        at_least(&held->most, largest(kind, mix));
         at_least(&held->layer,
-                 passing(kind, mix, model) + gradients_of(kind, model, mix) +
+                 passing(kind, mix, model, stack) + gradients_of(kind, model, mix) +
                      (again ? again_of(kind, model, mix, full, stack->reserved) : 0));
     }
     if (chunk.embedding) {
+        double table = (double)model->t.words * model->t.width / mix->tp;
         add_kind(&model->embedding, mix, model, 1, held);
-        held->whole += (double)model->t.words * model->t.width / mix->tp;
+        held->whole += table;
+        if (!parallel_frozen(mix, &model->embedding.op[0]))
+            at_least(&held->most, table);
     }
     if (chunk.head)
         add_head(mix, model, stack, held);
@@ -406,6 +412,25 @@ parallel_stage_kept(const struct parallel_mix *mix, const struct parallel_model 
             sum += kept;
     }
     return sum + (chunk.embedding ? parallel_kept(&model->embedding, model, mix) : 0);
+}
+
+/*
+ * What copies of gradients take when backward is over, and has freed its activations. The
+ * optimizer of fp16 reads them in 32 bits, which are freed behind its step
+ * (_copy_model_grads_to_main_grads() in megatron/core/optimizer/optimizer.py). DeepSpeed
+ * makes them flat, too: of all, in 32 bits twice (FP16_Optimizer.step()); of a shard, in
+ * 16 bits and in 32 (DeepSpeedZeroOptimizer.step()); of bf16 each weight's in 32, in turn
+ * (BF16_Optimizer.update_hp_grads()).
+ */
+static double
+copy_of(const struct parallel_mix *mix, const struct parallel_stack *stack,
+        double trained, double sharded, double most)
+{
+    if (!mix->fp16)
+        return stack->flat ? FLOAT * most : 0;
+    if (mix->zero >= 1)
+        return (FLOAT + (stack->flat ? ELEMENT : 0)) * sharded;
+    return (stack->flat ? 2 * FLOAT : FLOAT) * trained;
 }
 
 void
@@ -430,8 +455,8 @@ parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *
     *memory = (struct parallel_memory){
         .weights = ELEMENT * whole - held.saved,
         .gradients = gradient * (mix->zero >= 2 ? sharded : trained),
-        .optimizer =
-            (mix->fp16 ? ADAM_FP16 : ADAM) * (mix->zero >= 1 ? sharded : trained),
+        .optimizer = ADAM * (mix->zero >= 1 ? sharded : trained),
+        .copy = copy_of(mix, stack, trained, sharded, held.most),
         .working = stack->reserved ? held.loss + held.layer : fmax(held.loss, held.layer),
         .overhead = stack->overhead + (stack->reserved ? held.scores : 0),
     };
@@ -445,4 +470,16 @@ parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *
         } else if (stack->reserved)
             memory->weights += ELEMENT * held.whole;
     }
+    /* the driver counts what the allocator has kept of both */
+    if (stack->overhead > 0) {
+        memory->optimizer += memory->copy;
+        memory->copy = 0;
+    }
+}
+
+void
+parallel_memory_keep(struct parallel_memory *memory, double activations)
+{
+    memory->activations = activations;
+    memory->working = fmax(memory->working, memory->copy - activations);
 }

@@ -2,6 +2,7 @@
  * replicas exchange is in program_exchange.c. */
 #include "program.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,6 +211,20 @@ add_once(struct parallel_making *mk, const char *name, double seconds)
     return node != NULL;
 }
 
+/* Copies of gradients take the place of the working memory. */
+static bool
+add_optimizer(struct parallel_making *mk, double seconds)
+{
+    struct parallel_memory memory;
+    struct parallel_node *node;
+    if (!add_once(mk, "optimizer", seconds))
+        return false;
+    parallel_memory_of(&mk->q->mix, &mk->q->model, mk->r, mk->q->machine.stack, &memory);
+    node = &mk->program->node[mk->before[0]];
+    node->hold = fmax(0, memory.copy - memory.working);
+    return true;
+}
+
 static struct parallel_amount
 params_of_device(const struct parallel_making *mk)
 {
@@ -235,11 +250,11 @@ add_end(struct parallel_making *mk)
     struct parallel_amount p = params_of_device(mk);
     if (!mk->replicas)
         return add_once(mk, "gradients", once->gradients) &&
-               add_once(mk, "optimizer", once->optimizer) &&
+               add_optimizer(mk, once->optimizer) &&
                add_once(mk, "weights", once->weights);
     if (late && !parallel_exchange_gradients(mk, p, mk->before[0], true))
         return false;
-    if (!add_once(mk, "optimizer", once->optimizer) ||
+    if (!add_optimizer(mk, once->optimizer) ||
         !parallel_await(mk, mk->waits, mk->before[0]))
         return false;
     return !late || mix->zero == 0 || parallel_gather(mk, p, mk->before[0], UINT32_MAX);

@@ -23,7 +23,7 @@ take(struct parallel_stacks *stacks, const struct rec_reader *reader,
     double *const number[] = {&s.share,   &s.memory, &s.attention,
                               &s.exposed, &s.host,   &s.adapter};
     uint64_t blocking = 0, copies = 0, gradient = 4, held, loss = 4, sharded,
-             reserved = 0, frees = 0;
+             reserved = 0, frees = 0, flat = 0;
     if (!rec_check(reader, rec, err) ||
         !(s.name = rec_arena_copy(&stacks->arena, rec->field[1], err)))
         return false;
@@ -41,6 +41,7 @@ take(struct parallel_stacks *stacks, const struct rec_reader *reader,
         !rec_key_count(reader, rec, "loss", &loss, err) ||
         !rec_key_count(reader, rec, "sharded_loss", (sharded = loss, &sharded), err) ||
         !rec_key_count(reader, rec, "frees", &frees, err) ||
+        !rec_key_count(reader, rec, "flat", &flat, err) ||
         !rec_key_count(reader, rec, "reserved", &reserved, err) ||
         !rec_key_number(reader, rec, "overhead", &s.overhead, err) ||
         !rec_key_count(reader, rec, "rows", &s.rows, err) ||
@@ -60,6 +61,7 @@ take(struct parallel_stacks *stacks, const struct rec_reader *reader,
     s.loss = (double)loss;
     s.sharded_loss = (double)sharded;
     s.frees = frees > 0;
+    s.flat = flat > 0;
     s.reserved = reserved > 0;
     stacks->stack[stacks->n++] = s;
     return true;

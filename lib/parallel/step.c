@@ -553,7 +553,7 @@ explain(const struct question *q, const struct parallel_times *times,
     step->idle =
         fmax(0, on->run.last[r] - parallel_parts_sum(&step->parts) - step->transfer);
     parallel_memory_of(mix, q->model, r, q->machine->stack, &step->memory);
-    step->memory.activations = on->kept[r];
+    parallel_memory_keep(&step->memory, on->kept[r]);
 }
 
 static double

@@ -104,6 +104,7 @@ compare_one(struct distances *d)
                                .zero = DRAW(0, 1, 2, 3),
                                .micro = DRAW(1, 2),
                                .recompute = (enum parallel_recompute)DRAW(0, 1, 3),
+                               .fp16 = rand() % 2,
                                .overlap = DRAW(0, 4, 7, 31)};
     struct parallel_closed closed;
     struct parallel_step step;
