@@ -38,7 +38,13 @@ make_golden() {
     grep -q '^left out *2 families: median' out && grep -q '^held back *2 families: median   4.0,' out
     grep -q '^fitted *2 families: median  22.5, mean  22.5' out
     # memory: two of sixteen peaks are 10 % more than predicted, the others 1 %
-    grep -qE '^all peaks +16 +14 +14$' out
+    grep -qE '^all peaks +16 +14 +14 +14$' out
+    # what steptime counts lacks 3e9 bytes of `mine`, and its overhead says 8e9: the other rows say 3e9 of each
+    awk -F'\t' -v OFS='\t' 'NR > 1 { $18 = $18 / (NR <= 3 ? 1.1 : 1.01) + ($2 == "mine" ? 3 : 0) } 1' \
+        golden/parallel/steps.tsv >more.tsv && mv more.tsv golden/parallel/steps.tsv
+    sed '/mine/s/$/\toverhead=8e9/' stacks.rec >more.rec
+    accuracy --only memory --stacks more.rec golden >more 2>>told
+    grep -qE '^mine +8 +0 +0 +8 ' more && grep -qE '^all peaks +16 +8 +8 +16$' more
     grep -q 'mlperf-example.tsv is not here: left out' told
     # a fit to two thirds of the rows finds what they took: held back is then small
     accuracy --only steps --stacks stacks.rec --refit 12 golden 2>told | awk '$1 == "mine" && NF > 9 { print $9 }' >refit
