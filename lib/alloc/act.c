@@ -13,9 +13,9 @@
 
 enum {
     PARTS_MAX = 65536,
-    LINES_BYTES_MAX = 1 << 26, /* of one action */
-    SHOWN_BYTES = 60           /* of a wrong line in a message */
+    LINES_BYTES_MAX = 1 << 26 /* of one action */
 };
+
 struct said_place {
     const char *op, *server; /* server NULL: none is said */
     double priority;         /* NAN: none */
@@ -98,8 +98,7 @@ static bool
 fail_line(struct rec_str line, const char *what, const char *right, struct rec_error *err)
 {
     return rec_fail(err, REC_DATA, "%s; right is '%s', with TABs, got '%.*s'", what,
-                    right, (int)(line.len < SHOWN_BYTES ? line.len : SHOWN_BYTES),
-                    line.ptr);
+                    right, REC_SAID(line));
 }
 
 /* Takes the fields behind the job apart: field[n], and the key priority=, NAN if it is

@@ -4,8 +4,6 @@
  */
 #include "answer.h"
 
-enum { SHOWN_BYTES = 60 }; /* of a wrong answer in a message */
-
 static bool
 fail_answer(struct rec_str line, const char *what, struct rec_error *err)
 {
@@ -13,7 +11,7 @@ fail_answer(struct rec_str line, const char *what, struct rec_error *err)
         err, REC_DATA,
         "%s; right is 'answer', a TAB, the job, a TAB, one of its alternatives or "
         "-, got '%.*s'",
-        what, (int)(line.len < SHOWN_BYTES ? line.len : SHOWN_BYTES), line.ptr);
+        what, REC_SAID(line));
 }
 
 /* The answer is "-": the job is refused for good, or with cause=no_servers until servers
