@@ -642,7 +642,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         self._allocator = None
         if cluster is not None and (shape, heuristic) != ("4x4x2", "first-fit"):
             raise ValueError("shape and heuristic are of a RAMP: leave them out, or cluster")
-        if heuristic == "any":
+        if heuristic.lower() == "any":
             raise ValueError("heuristic: name those that are meant, any does not say how many they are")
         for name, value, known in (("observation", observation, ("published", "graph", "features")),
                                    ("mask", mask, ("published", "startable")),
@@ -664,7 +664,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         self._reward, self._reward_options = reward, reward_options or {}
         self._weighs = str(reward).endswith("_throughput")
         self._servers = self._count(cluster) if cluster else math.prod(int(n) for n in shape.split("x"))
-        self._places = heuristic.split(",") if "," in heuristic else ()
+        self._places = [name.split(":")[0].lower() for name in heuristic.split(",")] if "," in heuristic else ()
         self._actions = max_degree * max(1, len(self._places))
         self._random = random.Random()
         self._text = self._head = self._graphs = self._jobs = self._info = None

@@ -368,7 +368,7 @@ def places():
                    for _, _, info in seen for a, o in info["offers"].items())
         with open(f"{many}.rec") as file:
             return [line for line in file if line.startswith(("alloc", "block"))]
-    assert play("compact-back", 1) == play("compact,compact-back", 2)
+    assert play("compact-back", 1) == play("Compact,compact-back", 2)
     raises(ValueError, "name those", RampipeEnv, heuristic="any")
 
 
