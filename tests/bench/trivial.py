@@ -93,9 +93,12 @@ def main():
     series = fit.pool([row for row in rows if not chosen(row)])
     rows = [row for row in rows if chosen(row) and not row.get("flag")]
     answers = [predict(model, row, series) for row in rows]
-    errors = [abs(answer / float(row["seconds"]) - 1) for row, answer in zip(rows, answers) if answer]
+    errors = [abs(answer / float(row["seconds"]) - 1) if answer else None for row, answer in zip(rows, answers)]
+    some = [error for error in errors if error is not None]
+    if len(some) < len(errors):
+        print(f"{ME}: {model} has no answer to {len(errors) - len(some)} of {len(errors)} rows", file=sys.stderr)
     if len(sys.argv) == 4:
-        print(f"{sum(errors) / len(errors):.4f}")
+        print(f"{sum(some) / len(some):.4f}")
         return
     with open(sys.argv[4], encoding="utf-8") as lines:
         ours = dict(line.split() for line in lines)
