@@ -6,9 +6,9 @@
 #include <string.h>
 
 /* Twice the ranks on the same adapters of a node: the share of the bus bandwidth that is
- * left. Two nodes of 8 A100 with 4 adapters each: 17.5 GB/s at 64 MiB, where 4 ranks in
- * each reach 22.4 GB/s. */
-#define CROWD 0.78
+ * left, beside what the exchange inside the node adds. Two nodes of 8 A100 with 4
+ * adapters each reach 17.5 GB/s at 64 MiB (reference, section 6), of 4 ranks 21.4. */
+#define CROWD 0.83
 /* Latency of tokens grows by this for each doubling of the group: one token in normal
  * mode takes 27 and 38 us to 2 and 8 nodes, and 49 and 66 us back. */
 #define LATENCY_GROWTH 1.17
@@ -236,7 +236,7 @@ remote(double nodes)
  * What the processors of a rank move for a token in normal mode, in states of a token.
  * Experts are drawn evenly from c = min(nodes, 4) nodes of G ranks. A token comes once to
  * each of these nodes, and from there goes once to each rank that has an expert of it:
- * G (1 - (1 - 1/G)^(topk / c)) ranks of a node. In a single node it goes straight to them.
+ * G (1 - (1 - 1/G)^(topk / c)) ranks of a node. In a single node it goes straight there.
  */
 static double
 forwarded(const struct collective_series *series, double nodes)
@@ -265,8 +265,8 @@ tokens_between(const struct collective_groups *groups, const struct collective_s
     double floor_large = collective_floor(groups->table, b);
     double latency = pow(floor_small, 1 - share) * pow(floor_large, share);
     double bytes = size * token_bytes(&a->what);
-    double forward =
-        fmax(0, small - floor_small) * forwarded(a, nodes) / forwarded(a, (double)a->nodes);
+    double forward = fmax(0, small - floor_small) * forwarded(a, nodes) /
+                     forwarded(a, (double)a->nodes);
     double wire = fmax(0, large - floor_large) * remote(nodes) / remote((double)b->nodes);
     double by_pipes, by_powers = pow(small, 1 - share) * pow(large, share);
 
@@ -308,7 +308,8 @@ other_nodes(const struct collective_groups *groups, uint64_t ranks, uint64_t nod
     const struct collective_series *a = near.above ? near.below : near.second;
     const struct collective_series *b = near.above ? near.above : near.below;
 
-    if (!a || !b || (near.above && (adapter <= 0 || b->what.hidden == 0)))
+    if (!a || !b ||
+        (near.above && (adapter <= 0 || b->what.hidden == 0 || b->what.topk == 0)))
         return false;
     answer->apart = near.above ? "tokens-between" : NULL;
     answer->seconds = near.above
