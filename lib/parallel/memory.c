@@ -434,14 +434,18 @@ copy_of(const struct parallel_mix *mix, const struct parallel_stack *stack,
 }
 
 void
-parallel_memory_of(const struct parallel_mix *mix, const struct parallel_model *model,
+parallel_memory_of(const struct parallel_mix *asked, const struct parallel_model *model,
                    uint32_t r, const struct parallel_stack *stack,
                    struct parallel_memory *memory)
 {
+    struct parallel_mix copy = *asked, *mix = &copy;
     struct held held = {0};
     double whole, trained, shard, sharded, shards = (double)mix->dp * mix->cp;
     double spread = shards * mix->tp / ((double)mix->ep * mix->etp);
     double gradient = mix->gradient ? mix->gradient : mix->fp16 ? ELEMENT : stack->held;
+    /* The only shard is the whole: nothing is gathered beside it. */
+    if (shards <= 1 && mix->zero > 2)
+        mix->zero = 2;
     for (uint32_t i = 0; i < mix->vp; i++)
         add_stage(mix, model, parallel_stage(mix->schedule, mix->pp, r, i), stack, &held);
     if (mix->shard > 0)

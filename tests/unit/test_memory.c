@@ -128,6 +128,12 @@ test_memory_of(void **state)
     assert_near(memory.gradients, 4 * held / 4 + 4 * held, 1e-12 * held);
     assert_near(memory.optimizer, 12 * held / 4, 1e-12 * held);
     assert_near(memory.working, layer + 4 * LAYER, 1e-6);
+    /* one replica has the only shard, which is the whole */
+    mix.dp = 1;
+    parallel_memory_of(&mix, &model, 0, &stack, &memory);
+    assert_near(memory.weights, 2 * held, 1e-12 * held);
+    assert_near(memory.gradients, 4 * held, 1e-12 * held);
+    assert_near(memory.optimizer, 12 * held, 1e-12 * held);
     parallel_model_free(&model);
 }
 
