@@ -203,8 +203,8 @@ test_more_nodes(void **state)
                 23.4e-6 + 300e-6, 1e-13);
     assert_near(seconds(&table, ask("m", "x-combine", 64, 8, 100), COLLECTIVE_NODES),
                 1.17 * 1.17 * 20e-6 + 350e-6, 1e-13);
-    assert_near(seconds(&table, ask("m", "x-back", 64, 8, 100), COLLECTIVE_NODES),
-                275e-6, 1e-13);
+    assert_near(seconds(&table, ask("m", "x-back", 64, 8, 100), COLLECTIVE_NODES), 275e-6,
+                1e-13);
     collective_table_free(&table);
 }
 
