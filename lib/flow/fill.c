@@ -57,13 +57,13 @@ fill_ask(struct flow_links *links, uint32_t link, double key)
     rise(links, l->place, (struct asked){key, link});
 }
 
-static struct asked
+static uint32_t
 take(struct flow_links *links)
 {
-    struct asked *queue = links->queue, first = queue[0];
-    uint32_t n = --links->nqueued, i = 0, child;
+    struct asked *queue = links->queue;
+    uint32_t first = queue[0].link, n = --links->nqueued, i = 0, child;
 
-    links->link[first.link].key = (double)INFINITY;
+    links->link[first].key = (double)INFINITY;
     while ((child = 2 * i + 1) < n) {
         child +=
             (uint32_t)(child + 1 < n) & (uint32_t)before(queue[child + 1], queue[child]);
@@ -159,11 +159,11 @@ limit_anew(const struct flow_links *links, struct pace *pace, uint32_t self,
  * level only rises, whatever rounding does to it.
  */
 static double
-solve(struct flow_links *links, uint32_t link, double *top, double *highest)
+solve(struct flow_links *links, uint32_t link, double *top)
 {
     struct link *l = &links->link[link];
     struct above *above = links->above;
-    double left = l->capacity, crossings = 0, most = 0, least = (double)INFINITY, x = 0;
+    double left = l->capacity, crossings = 0, least = (double)INFINITY, x = 0;
     uint32_t n = l->n, kept;
 
     for (uint32_t i = 0; i < n; i++) {
@@ -171,11 +171,9 @@ solve(struct flow_links *links, uint32_t link, double *top, double *highest)
         double limit = pick(pace->tight == link, pace->next, pace->least);
         above[i] = (struct above){limit, fill_crossing(links, pace, l->rider[i].step)};
         crossings += above[i].crossing;
-        most = limit > most ? limit : most;
         least = limit < least ? limit : least;
     }
     *top = 0;
-    *highest = most;
     for (; n > 0; n = kept) {
         double sum = 0, lowest = (double)INFINITY, share = left / crossings;
         x = share > x ? share : x;
@@ -278,15 +276,10 @@ fill_rates(struct flow_links *links)
     uint64_t tries = (uint64_t)MOST_TRIES * (links->nlinks + 1);
 
     while (links->nqueued > 0 && !links->stuck) {
-        struct asked asked = take(links);
-        double top, highest, x = solve(links, asked.link, &top, &highest);
-        /* Links whose level may be lower come first. */
-        double key = isinf(x) ? highest : x;
-        key = key > asked.key ? key : asked.key;
-        if (links->nqueued > 0 && links->queue[0].key < key)
-            fill_ask(links, asked.link, key);
-        else
-            set_level(links, asked.link, x, top);
+        double top, x;
+        uint32_t link = take(links);
+        x = solve(links, link, &top);
+        set_level(links, link, x, top);
         links->stuck = --tries == 0;
     }
     for (size_t i = 0; i < links->nchanged; i++)
