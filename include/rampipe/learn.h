@@ -152,10 +152,12 @@ struct learn_options {
  * loads, under which most jobs are blocked, from counting alone, and light loads, too.
  *
  * Start: the candidate with the best value over 4 episodes of each setting. Candidates
- * are the experts of `start`; if these are as many as the settings, an expert starts from
- * its own unless another one is better by more than two standard errors. If `start` is
- * NULL, the candidates are simple rules, with `units` hidden units whose weights are 0.
+ * are the experts of `start` and, if there are generations, the first of the simple rules
+ * below. If the experts are as many as those that are trained, each starts from its own
+ * unless another candidate is better by more than two standard errors. If `start` is NULL,
+ * the candidates are all simple rules, with `units` hidden units whose weights are 0.
  * Their scores, in units of 2 sigma, for an alternative of n servers are
+ *     5 - 5 servers: takes the fewest servers, and refuses no job
  *     0
  *     1 - 20 ln((1 + n) / (1 + d))^2 for d = 1, 2, 4, ...: takes d servers or none, as
  *         the one degree of SiP-ML

@@ -50,10 +50,20 @@ pack(double least, double size, double *weight)
     set(weight, size, terms, sizeof terms / sizeof *terms);
 }
 
+/* Takes the fewest servers that meet the deadline; of equal alternatives the first. Where
+ * few jobs come, hardly anything is better. */
+static void
+spare(double size, double *weight)
+{
+    const struct term terms[] = {{"one", 5}, {"servers", -5}};
+    set(weight, size, terms, sizeof terms / sizeof *terms);
+}
+
 uint32_t
 learn_starts(uint32_t servers, double size, double weight[LEARN_STARTS][ALLOC_FEATURES])
 {
     uint32_t n = 0;
+    spare(size, weight[n++]);
     set(weight[n++], size, NULL, 0);
     for (uint64_t d = 1; d <= servers; d *= 2)
         for (int reserve = 0; reserve < 2; reserve++)

@@ -293,25 +293,29 @@ to_point(const struct trainer *t, const double *weight, size_t nweights, double 
         point[k] = t->place[k] < nweights ? weight[t->place[k]] / t->scale[k] : 0;
 }
 
-/* Makes the points that an expert can start from, which the caller frees. Returns how
+/* Makes the points that an expert can start from, which the caller frees: the experts of
+ * `start`, if there is one, and the first simple policy, or all of these. Without any
+ * generation a policy is only judged: then there is no simple one beside it. Returns how
  * many there are; 0: *err. */
 static uint32_t
 propose(struct trainer *t, const struct alloc_scorer *start, double **points,
         struct rec_error *err)
 {
-    uint32_t n = start ? start->nexperts : LEARN_STARTS;
+    uint32_t servers =
+        net_servers(t->options->worlds[0].course.admission.placer.net);
     double simple[LEARN_STARTS][ALLOC_FEATURES];
+    uint32_t nsimple = learn_starts(servers, 2 * t->options->sigma, simple);
+    uint32_t own = start ? start->nexperts : 0;
+    uint32_t n = own + (start ? t->options->generations > 0 : nsimple);
     if (!(*points = calloc(n, t->n * sizeof **points))) {
         rec_fail_memory(err);
         return 0;
     }
-    if (!start)
-        n = learn_starts(net_servers(t->options->worlds[0].course.admission.placer.net),
-                         2 * t->options->sigma, simple);
-    for (uint32_t i = 0; i < n; i++)
-        to_point(t, start ? start->expert[i].weight : simple[i],
-                 start ? alloc_scorer_size(start->units) : ALLOC_FEATURES,
+    for (uint32_t i = 0; i < own; i++)
+        to_point(t, start->expert[i].weight, alloc_scorer_size(start->units),
                  *points + i * t->n);
+    for (uint32_t i = own; i < n; i++)
+        to_point(t, simple[i - own], ALLOC_FEATURES, *points + i * t->n);
     return n;
 }
 
@@ -379,7 +383,7 @@ start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_e
     ok = ok && judge(t, n, EPISODES_PER_START, err);
     for (uint32_t i = 0; ok && i < t->nsearches; i++) {
         uint32_t best = best_point(&t->search[i], n);
-        if (start && n == t->nsearches &&
+        if (start && start->nexperts == t->nsearches &&
             (t->options->generations == 0 || !is_better(t, i, best, i)))
             best = i; /* the expert of this setting in the file */
         t->search[i].sigma = t->options->sigma;
