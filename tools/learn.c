@@ -42,7 +42,7 @@ struct learning {
     size_t cluster_room, input_room;
     const char *advice; /* for graphs without times */
     struct rec_arena arena;
-    bool shared, apart;
+    bool shared, by_shape, apart;
     uint32_t units;
     uint64_t held_out;
     struct alloc_scorer *start, *scorer; /* the first may be NULL */
@@ -139,6 +139,8 @@ read_options(struct learning *l, const struct learn_args *args)
         return false;
     if (!(o->sigma > 0))
         return cli_usage(cli, "--sigma must be above 0");
+    if (args->shared_flag && args->by_shape_flag)
+        return cli_usage(cli, "--shared and --by-shape exclude each other");
     if (args->init_given && args->units_given)
         return cli_usage(
             cli,
@@ -148,6 +150,7 @@ read_options(struct learning *l, const struct learn_args *args)
     o->final = (uint32_t) final;
     l->course.stop = is_interrupted;
     l->shared = args->shared_flag;
+    l->by_shape = args->by_shape_flag;
     l->apart = args->apart_flag;
     o->seconds = 60 * minutes;
     l->units = (uint32_t)units;
@@ -208,6 +211,36 @@ take_job(struct learning *l, struct input *in)
     return true;
 }
 
+/* Settings of the same load and fraction share an expert; with --by-shape only those on
+ * the same shape, with --shared all settings do. */
+static bool
+set_experts(struct learning *l)
+{
+    struct rec_error *err = &l->cli->err;
+    struct rec_map shapes = {NULL}; /* description -> its number */
+    uint32_t nshapes = 0;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < l->settings.n; i++) {
+        struct learn_setting *setting = &l->settings.setting[i];
+        char text[NET_TEXT_MAX] = "";
+        uint32_t shape;
+        const char *copy;
+        if (l->shared)
+            setting->expert = 0;
+        if (l->by_shape)
+            net_describe(l->worlds[setting->world].course.admission.placer.net, text);
+        if ((shape = rec_map_get(&shapes, rec_str(text))) == REC_NONE) {
+            shape = nshapes++;
+            ok = (copy = rec_arena_copy(&l->arena, rec_str(text), err)) &&
+                 rec_map_add(&shapes, rec_str(copy), shape, err);
+        }
+        setting->expert += shape * l->settings.nexperts;
+    }
+    rec_map_free(&shapes);
+    l->options.nexperts = l->shared ? 1 : nshapes * l->settings.nexperts;
+    return ok;
+}
+
 /* Makes the worlds: an input on each cluster, all inputs on one, or each on its own. */
 static bool
 make_worlds(struct learning *l)
@@ -239,13 +272,10 @@ make_worlds(struct learning *l)
     }
     l->options.worlds = l->worlds;
     l->options.nworlds = n;
-    if (!learn_settings_make(&l->settings, l->worlds, n))
+    if (!learn_settings_make(&l->settings, l->worlds, n) || !set_experts(l))
         return false;
-    for (uint32_t i = 0; l->shared && i < l->settings.n; i++)
-        l->settings.setting[i].expert = 0;
     l->options.settings = l->settings.setting;
     l->options.nsettings = l->settings.n;
-    l->options.nexperts = l->shared ? 1 : l->settings.nexperts;
     return true;
 }
 
