@@ -18,7 +18,7 @@ set(double *weight, double size, const struct term *term, size_t nterms)
     for (int i = 0; i < ALLOC_FEATURES; i++) {
         weight[i] = 0;
         for (size_t k = 0; k < nterms; k++)
-            if (strcmp(alloc_features[i].name, term[k].feature) == 0)
+            if (term[k].feature && strcmp(alloc_features[i].name, term[k].feature) == 0)
                 weight[i] = size * term[k].weight;
     }
 }
@@ -50,20 +50,28 @@ pack(double least, double size, double *weight)
     set(weight, size, terms, sizeof terms / sizeof *terms);
 }
 
-/* Takes the fewest servers that meet the deadline; of equal alternatives the first. Where
- * few jobs come, hardly anything is better. */
-static void
-spare(double size, double *weight)
-{
-    const struct term terms[] = {{"one", 5}, {"servers", -5}};
-    set(weight, size, terms, sizeof terms / sizeof *terms);
-}
+/* Take the fewest servers that meet the deadline, and refuse no job. Where few jobs come,
+ * hardly anything is better. Of equally many servers the first one takes the first
+ * alternative, the second what leaves the largest block, now and later, and the third
+ * what leaves the most blocks. Which of them is best depends on the shape of the cluster.
+ */
+static const struct term fewest[LEARN_FEWEST][7] = {
+    {{"one", 50}, {"servers", -50}},
+    {{"one", 50}, {"servers", -50}, {"block-1", 5}, {"block-3", 5}, {"block-9", 5}},
+    {{"one", 50},
+     {"servers", -50},
+     {"share-1", 3},
+     {"share-2", 3},
+     {"share-3", 3},
+     {"share-4", 3},
+     {"share-8", 3}}};
 
 uint32_t
 learn_starts(uint32_t servers, double size, double weight[LEARN_STARTS][ALLOC_FEATURES])
 {
     uint32_t n = 0;
-    spare(size, weight[n++]);
+    for (int i = 0; i < LEARN_FEWEST; i++)
+        set(weight[n++], size, fewest[i], sizeof fewest[i] / sizeof *fewest[i]);
     set(weight[n++], size, NULL, 0);
     for (uint64_t d = 1; d <= servers; d *= 2)
         for (int reserve = 0; reserve < 2; reserve++)

@@ -294,19 +294,22 @@ to_point(const struct trainer *t, const double *weight, size_t nweights, double 
 }
 
 /* Makes the points that an expert can start from, which the caller frees: the experts of
- * `start`, if there is one, and the first simple policy, or all of these. Without any
- * generation a policy is only judged: then there is no simple one beside it. Returns how
- * many there are; 0: *err. */
+ * `start`, if there is one, and the simple policies of the fewest servers, or all simple
+ * ones. Without any generation a policy is only judged: then there is none beside it.
+ * Returns how many there are; 0: *err. */
 static uint32_t
 propose(struct trainer *t, const struct alloc_scorer *start, double **points,
         struct rec_error *err)
 {
-    uint32_t servers =
-        net_servers(t->options->worlds[0].course.admission.placer.net);
+    uint32_t servers = net_servers(t->options->worlds[0].course.admission.placer.net);
     double simple[LEARN_STARTS][ALLOC_FEATURES];
     uint32_t nsimple = learn_starts(servers, 2 * t->options->sigma, simple);
     uint32_t own = start ? start->nexperts : 0;
-    uint32_t n = own + (start ? t->options->generations > 0 : nsimple);
+    uint32_t n = own;
+    if (!start)
+        n += nsimple;
+    else if (t->options->generations > 0)
+        n += LEARN_FEWEST;
     if (!(*points = calloc(n, t->n * sizeof **points))) {
         rec_fail_memory(err);
         return 0;
