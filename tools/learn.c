@@ -217,7 +217,7 @@ static bool
 set_experts(struct learning *l)
 {
     struct rec_error *err = &l->cli->err;
-    struct rec_map shapes = {NULL}; /* description -> its number */
+    struct rec_map shapes = {.nslots = 0}; /* description -> its number */
     uint32_t nshapes = 0;
     bool ok = true;
     for (uint32_t i = 0; ok && i < l->settings.n; i++) {
