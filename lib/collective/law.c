@@ -79,8 +79,8 @@ growth(const struct collective_groups *groups, const struct collective_series *a
 }
 
 /* The time of a series without half of the variance of single measurements: a parabola
- * through the logarithms at five sizes (Savitzky and Golay, "Smoothing and Differentiation
- * of Data", 1964). At the ends of what was measured there are no five. */
+ * through the logarithms at five sizes (Savitzky and Golay, "Smoothing and
+ * Differentiation of Data", 1964). At the ends of what was measured there are no five. */
 static double
 smooth(const struct collective_groups *groups, const struct collective_series *b,
        double size)
@@ -92,8 +92,7 @@ smooth(const struct collective_groups *groups, const struct collective_series *b
     if (ldexp(size, -HALF) < from || ldexp(size, HALF) > to)
         return collective_curve(groups->table, b, size);
     for (int j = -HALF; j <= HALF; j++)
-        sum += weight[j + HALF] *
-               log(collective_curve(groups->table, b, ldexp(size, j)));
+        sum += weight[j + HALF] * log(collective_curve(groups->table, b, ldexp(size, j)));
     return exp(sum);
 }
 
@@ -120,8 +119,8 @@ collective_law_ranks(const struct collective_groups *groups, uint64_t ranks, dou
         /* Each further doubling of the ranks costs the factor of the last one. */
         double doublings = log2((double)ranks / (double)b->ranks) /
                            log2((double)b->ranks / (double)a->ranks);
-        answer->seconds = smooth(groups, b, size) *
-                          exp(growth(groups, a, b, size) * doublings);
+        answer->seconds =
+            smooth(groups, b, size) * exp(growth(groups, a, b, size) * doublings);
     }
     answer->how = COLLECTIVE_RANKS;
     snprintf(answer->law, sizeof answer->law, "%s: %s of %llu and %llu ranks", b->system,
