@@ -443,15 +443,15 @@ parallel_memory_of(const struct parallel_mix *asked, const struct parallel_model
     double whole, trained, shard, sharded, shards = (double)mix->dp * mix->cp;
     double spread = shards * mix->tp / ((double)mix->ep * mix->etp);
     double gradient = mix->gradient ? mix->gradient : mix->fp16 ? ELEMENT : stack->held;
+    if (mix->shard > 0)
+        shards = mix->shard;
+    if (spread > shards)
+        spread = shards;
     /* The only shard is the whole: nothing is gathered beside it. */
     if (shards <= 1 && mix->zero > 2)
         mix->zero = 2;
     for (uint32_t i = 0; i < mix->vp; i++)
         add_stage(mix, model, parallel_stage(mix->schedule, mix->pp, r, i), stack, &held);
-    if (mix->shard > 0)
-        shards = mix->shard;
-    if (spread > shards)
-        spread = shards;
     whole = held.dense + held.experts;
     trained = held.dense_trained + held.experts_trained;
     shard = held.dense / shards + held.experts / spread;

@@ -134,6 +134,11 @@ test_memory_of(void **state)
     assert_near(memory.weights, 2 * held, 1e-12 * held);
     assert_near(memory.gradients, 4 * held, 1e-12 * held);
     assert_near(memory.optimizer, 12 * held, 1e-12 * held);
+    /* so has each of several, if groups of one share */
+    mix.dp = 4;
+    mix.shard = 1;
+    parallel_memory_of(&mix, &model, 0, &stack, &memory);
+    assert_near(memory.gradients, 4 * held, 1e-12 * held);
     parallel_model_free(&model);
 }
 
