@@ -81,24 +81,54 @@ inside(const struct collective_groups *groups, uint64_t ranks, double size,
 }
 
 /*
+ * NCCL has a protocol for small buffers, LL, which needs less time for a step but sends a
+ * flag with each four bytes, so twice the bytes. NCCL estimates the times of LL and of
+ * its plain protocol, and takes the shorter one. This is the size where both are equal,
+ * for an all-reduce by rings of n ranks over k nodes: 2 (n - 1) steps, 2 k of them over
+ * adapters. The constants are those of NCCL 2.18 (src/graph/tuning.cc) on processors of
+ * Intel. With two nodes NCCL takes the bandwidth inside a node for that of the ring, so
+ * that it keeps LL for too long.
+ */
+static double
+flags_until(double n, double k, double bandwidth)
+{
+    double over = 2 * k, within = 2 * (n - 1) - over;
+    double plain = 1.9 * (8.4e-6 + within * 3.4e-6 + over * 14e-6);
+    double flags = 6.6e-6 + within * 1.8 * 0.6e-6 + over * 2.7e-6;
+    double rate = fmin(bandwidth / 4, k > 2 ? 20.4e9 : 39e9);
+    return (plain - flags) / (2 * (n - 1) / n * (1 / rate - 1 / bandwidth));
+}
+
+/*
  * As many ranks in a node as have an adapter each: rings through different adapters run
  * side by side, so that each adapter carries one of q parts of the group's bytes. How
  * long that takes, one rank in each node shows; to it comes the exchange inside the node.
  *
  *     t(q, S) = t(1, S f(q k) / f(k) / q) + t_inside(q, S)     f: the bus factor, k nodes
+ *
+ * Where the larger group still sends flags, the adapter carries its part twice.
  */
 static bool
 own_adapters(const struct collective_groups *groups, uint64_t q, uint64_t nodes,
-             double size, double *seconds)
+             double size, const struct collective_fabric *fabric, double *seconds)
 {
     const struct collective_series *one = find_shape(groups, nodes, nodes);
     const char *kind = groups->series[0]->what.kind;
     double part = size / (double)q * collective_bus_factor(kind, q * nodes) /
                   collective_bus_factor(kind, nodes);
+    double bandwidth = nodes > 2 ? (double)q * fabric->adapter : fabric->bandwidth;
+    double smallest, largest, wire, over;
 
     if (!one || !inside(groups, q, size, seconds))
         return false;
-    *seconds += collective_curve(groups->table, one, part);
+    over = collective_curve(groups->table, one, part);
+    if (strcmp(kind, "all-reduce") == 0 && bandwidth > 0 &&
+        size < flags_until((double)(q * nodes), (double)nodes, bandwidth)) {
+        collective_range(groups->table, one, &smallest, &largest);
+        wire = collective_curve(groups->table, one, largest) / largest;
+        over = fmax(over, collective_floor(groups->table, one) + 2 * part * wire);
+    }
+    *seconds += over;
     return true;
 }
 
@@ -110,10 +140,11 @@ own_adapters(const struct collective_groups *groups, uint64_t q, uint64_t nodes,
  */
 static bool
 more_ranks(const struct collective_groups *groups, const struct collective_series *a,
-           uint64_t ranks, uint64_t nodes, double size, uint64_t adapters,
-           struct collective_answer *answer)
+           uint64_t ranks, uint64_t nodes, double size,
+           const struct collective_fabric *fabric, struct collective_answer *answer)
 {
     uint64_t q = ranks / nodes, from = per_node(a);
+    uint64_t adapters = fabric ? fabric->adapters : 0;
     double smallest, largest, seconds, slowest, wire, few, many;
 
     if (adapters == 0)
@@ -121,8 +152,8 @@ more_ranks(const struct collective_groups *groups, const struct collective_serie
     collective_range(groups->table, a, &smallest, &largest);
     if (from < adapters) {
         from = q < adapters ? q : adapters;
-        if (!own_adapters(groups, from, nodes, size, &seconds) ||
-            !own_adapters(groups, from, nodes, largest, &slowest))
+        if (!own_adapters(groups, from, nodes, size, fabric, &seconds) ||
+            !own_adapters(groups, from, nodes, largest, fabric, &slowest))
             return false;
     } else {
         seconds = collective_curve(groups->table, a, size);
@@ -152,7 +183,8 @@ more_ranks(const struct collective_groups *groups, const struct collective_serie
 /* Other numbers of ranks in each node: between two of them by powers. */
 static bool
 other_ranks(const struct collective_groups *groups, uint64_t ranks, uint64_t nodes,
-            double size, uint64_t adapters, struct collective_answer *answer)
+            double size, const struct collective_fabric *fabric,
+            struct collective_answer *answer)
 {
     struct collective_near near = near_shapes(groups, ranks, nodes, false);
     const struct collective_series *a = near.below, *b = near.above;
@@ -161,7 +193,7 @@ other_ranks(const struct collective_groups *groups, uint64_t ranks, uint64_t nod
     if (!a)
         return false;
     if (!b)
-        return more_ranks(groups, a, ranks, nodes, size, adapters, answer);
+        return more_ranks(groups, a, ranks, nodes, size, fabric, answer);
     share = log2((double)(ranks / nodes) / (double)per_node(a)) /
             log2((double)per_node(b) / (double)per_node(a));
     answer->seconds = pow(collective_curve(groups->table, a, size), 1 - share) *
@@ -331,8 +363,7 @@ collective_law_nodes(const struct collective_groups *groups, uint64_t ranks,
         return false;
     answer->how = COLLECTIVE_NODES;
     return collective_bus_factor(groups->series[0]->what.kind, 2) > 0
-               ? other_ranks(groups, ranks, nodes, size, fabric ? fabric->adapters : 0,
-                             answer)
+               ? other_ranks(groups, ranks, nodes, size, fabric, answer)
                : other_nodes(groups, ranks, nodes, size, fabric ? fabric->adapter : 0,
                              answer);
 }

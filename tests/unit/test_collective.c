@@ -286,11 +286,16 @@ test_shapes(void **state)
  * with 2 ranks and 4 us + S / 1e11 with 4.
  *
  * 4 in each, an adapter for each: a ring of 8 moves 7/4 S, of which one adapter carries
- * a quarter: 10 us + 7/16 S / 1e9, and 4 us + S / 1e11 inside. At 1 MB: 447.5 + 14 us. 3
+ * a quarter: 10 us + 7/16 S / 1e9, and 4 us + S / 1e11 inside. At 10 MB: 4385 + 104 us. 3
  * in each: 10 us + 5/3 S / 3 / 1e9, and inside by the law of a ring: latency is 3 us
  * (half-way from 1 step to 3), transfer that of both. 8 in each share the 4 adapters:
- * 1 GB takes 447.514 ms with 4, so 447.514 of the 461.5 us of 1 MB grow by (15/8) / (7/4)
- * / 0.83; inside a node 8 take 4 us more than 4, by the law of a ring.
+ * 1 GB takes 447.514 ms with 4, so 4475.14 of the 4489 us of 10 MB grow by (15/8) /
+ * (7/4) / 0.83; inside a node 8 take 4 us more than 4, by the law of a ring.
+ *
+ * Flags: of 14 steps 4 are over adapters. By NCCL's estimate the plain protocol takes
+ * 1.9 (8.4 + 10 * 3.4 + 4 * 14) = 186.96 us + 7/4 S / 1e11, and LL takes 6.6 + 10 * 1.08
+ * + 4 * 2.7 = 28.2 us + 7/4 S / 2.5e10. They are equal at 3.024 MB. At 1 MB an adapter
+ * carries 2 * 7/16 MB, with the 1.00001 s that 1 GB takes: 10 + 875.00875 us.
  *
  * A data sheet says nothing of several ranks in a node if the machine has another number
  * of adapters, or an unknown one. `same` has twice the bandwidth of an adapter, and half
@@ -310,14 +315,20 @@ test_own_adapters(void **state)
                        "series\ta\tm\tall-reduce\t2\t2\npiece\ta\t1\t1e9\t1e-5\t1e9\n"
                        "series\tb\tm\tall-reduce\t2\t1\npiece\tb\t1\t1e9\t2e-6\t1e11\n"
                        "series\tc\tm\tall-reduce\t4\t1\npiece\tc\t1\t1e9\t4e-6\t1e11\n");
+    assert_near(seconds(&table, ask("m", "all-reduce", 8, 2, 1e7), COLLECTIVE_NODES),
+                4489e-6, 1e-12);
+    assert_near(seconds(&table, ask("m", "all-reduce", 6, 2, 1e7), COLLECTIVE_NODES),
+                10e-6 + 5e-2 / 9 + 3e-6 + 1e-4, 1e-12);
+    assert_near(seconds(&table, ask("m", "all-reduce", 16, 2, 1e7), COLLECTIVE_NODES),
+                13.86e-6 + 4e-6 + 4475.14e-6 * (15.0 / 8) / (7.0 / 4) / 0.83, 1e-12);
+    assert_near(seconds(&table, ask("same", "all-reduce", 8, 2, 1e7), COLLECTIVE_SHEET),
+                4489e-6 / 2, 1e-12);
     assert_near(seconds(&table, ask("m", "all-reduce", 8, 2, 1e6), COLLECTIVE_NODES),
-                461.5e-6, 1e-12);
-    assert_near(seconds(&table, ask("m", "all-reduce", 6, 2, 1e6), COLLECTIVE_NODES),
-                10e-6 + 5e-3 / 9 + 3e-6 + 1e-5, 1e-12);
-    assert_near(seconds(&table, ask("m", "all-reduce", 16, 2, 1e6), COLLECTIVE_NODES),
-                13.986e-6 + 4e-6 + 447.514e-6 * (15.0 / 8) / (7.0 / 4) / 0.83, 1e-12);
-    assert_near(seconds(&table, ask("same", "all-reduce", 8, 2, 1e6), COLLECTIVE_SHEET),
-                461.5e-6 / 2, 1e-12);
+                10e-6 + 875.00875e-6 + 14e-6, 1e-12);
+    assert_near(seconds(&table, ask("m", "all-reduce", 8, 2, 3.023e6), COLLECTIVE_NODES),
+                10e-6 + 2 * 7.0 / 16 * 3.023e-3 * 1.00001 + 4e-6 + 3.023e-5, 1e-12);
+    assert_near(seconds(&table, ask("m", "all-reduce", 8, 2, 3.025e6), COLLECTIVE_NODES),
+                10e-6 + 7.0 / 16 * 3.025e-3 + 4e-6 + 3.025e-5, 1e-12);
     assert_false(collective_seconds(&table, &other, &answer, &err));
     assert_int_equal(err.code, REC_NO);
     collective_table_free(&table);
