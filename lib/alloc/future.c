@@ -5,6 +5,7 @@
  * few neighbours; if all of these are used, one is overwritten, so memory is bounded.
  */
 #include "future.h"
+#include "lane.h"
 #include "private.h"
 
 #include <math.h>
@@ -29,22 +30,6 @@ struct row {
     uint64_t busy; /* bit s: server s is not free */
     uint32_t kind; /* the number of the job's, + 1; 0: the row is unused */
     struct priced priced[];
-};
-
-/* A running job. */
-struct stay {
-    double finish; /* seconds */
-    uint64_t taken;
-    uint64_t mark; /* of these two */
-};
-
-/* A future that is being played. */
-struct lane {
-    uint32_t future, nstays;
-    uint32_t accepted;
-    uint64_t busy;
-    uint64_t state;       /* XOR of the marks of the stays */
-    struct stay stay[64]; /* the one that ends first is the last */
 };
 
 struct futures {
@@ -175,42 +160,6 @@ price(const struct futures *f, struct row *row, const struct kind *kind, uint32_
 
 /* ---- a future ------------------------------------------------------------ */
 
-/* The same for the same servers and the same end. */
-static uint64_t
-mark_of(uint64_t taken, double finish)
-{
-    uint64_t bits;
-    memcpy(&bits, &finish, sizeof bits);
-    return rec_mix(taken ^ rec_mix(bits));
-}
-
-/* A job without servers changes nothing. */
-static void
-occupy(struct lane *lane, uint64_t taken, double finish)
-{
-    uint32_t i = lane->nstays;
-    struct stay stay = {finish, taken, mark_of(taken, finish)};
-    if (!taken)
-        return;
-    for (; i > 0 && lane->stay[i - 1].finish < finish; i--)
-        lane->stay[i] = lane->stay[i - 1];
-    lane->stay[i] = stay;
-    lane->nstays++;
-    lane->busy |= taken;
-    lane->state ^= stay.mark;
-}
-
-/* Lets the jobs end that do so until `time`. */
-static inline void
-pass(struct lane *lane, double time)
-{
-    while (lane->nstays && lane->stay[lane->nstays - 1].finish <= time) {
-        const struct stay *stay = &lane->stay[--lane->nstays];
-        lane->busy ^= stay->taken;
-        lane->state ^= stay->mark;
-    }
-}
-
 /* Decides a job by the rule, and starts it if it takes an alternative. */
 static bool
 decide(struct futures *f, struct lane *lane, const struct coming *coming,
@@ -243,7 +192,7 @@ decide(struct futures *f, struct lane *lane, const struct coming *coming,
     if (!isfinite(best.finish))
         return rec_fail(err, REC_DATA, "a job would run longer than a number holds");
     lane->accepted++;
-    occupy(lane, taken, best.finish);
+    lane_occupy(lane, taken, best.finish);
     return true;
 }
 
@@ -264,7 +213,7 @@ play_lanes(struct futures *f, uint32_t first, uint32_t n, const struct coming *c
         for (uint32_t l = 0; l < on;) {
             struct lane *lane = lanes[l];
             size_t at = (size_t)lane->future * f->horizon + i;
-            pass(lane, coming[at].arrival);
+            lane_pass(lane, coming[at].arrival);
             if (is_first) {
                 f->state[at] = lane->state;
                 f->rest[at] = lane->accepted;
@@ -294,9 +243,9 @@ begin(struct futures *f, const struct alloc_question *q, const struct tried *alt
     f->start.state = 0;
     for (size_t i = 0; i < q->nrunning; i++)
         if (q->running[i].runs)
-            occupy(&f->start, q->running[i].taken[0], q->running[i].finish);
+            lane_occupy(&f->start, q->running[i].taken[0], q->running[i].finish);
     if (alternative)
-        occupy(&f->start, alternative->taken[0], alternative->alternative.finish);
+        lane_occupy(&f->start, alternative->taken[0], alternative->alternative.finish);
 }
 
 bool
