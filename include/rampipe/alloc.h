@@ -173,6 +173,10 @@ struct alloc_expert {
     /* Owned, alloc_scorer_size() numbers: those of the ALLOC_FEATURES features, then for
      * each hidden unit those of the features in it, and that of its output. */
     double *weight;
+    /* Owned; NULL: none. What states of one cluster are worth, a network that decides in
+     * place of the weights on this cluster, unless jobs wait or their mean work is not
+     * within a factor of 2 of what it was trained on. */
+    struct alloc_value *value;
 };
 
 /**
@@ -180,7 +184,9 @@ struct alloc_expert {
  * regime gives the scores; distances are in the units of alloc_regime, and of equally
  * near experts the first counts (the hard gate of a nearest prototype, after Jacobs,
  * Jordan, Nowlan and Hinton, "Adaptive Mixtures of Local Experts", 1991). The alternative
- * with the highest score is chosen if that is at least 0; else the job is refused.
+ * with the highest score is chosen if that is at least 0; else the job is refused. If the
+ * expert has a value for the cluster, the answer is chosen after which the state is worth
+ * most.
  */
 struct alloc_scorer {
     uint32_t
@@ -208,6 +214,38 @@ struct alloc_scorer *alloc_scorer_read(const char *path,
 void alloc_scorer_write(const struct alloc_scorer *scorer, struct rec_writer *writer);
 
 struct alloc_admission_options;
+
+/** Streams of jobs that a value is trained on, side by side. */
+enum { ALLOC_VALUE_STREAMS = 128 };
+
+struct alloc_value_options {
+    const struct alloc_admission_options *admission; /* the cluster; without a queue */
+    struct graph_store *store;
+    const struct rec_str *graphs; /* the alternatives of each kind of jobs */
+    uint32_t nkinds;
+    double work;   /* mean sequential time * steps of a job, seconds */
+    uint64_t jobs; /* in all streams */
+    uint32_t seed;
+    /* Draws the next job of a stream, and its kind. */
+    bool (*next)(void *context, uint32_t stream, struct graph_job *job, uint32_t *kind,
+                 struct rec_error *err);
+    void *context;
+    bool (*stop)(void); /* true ends the training early; may be NULL */
+};
+
+/**
+ * Trains what states of a cluster of at most 64 servers are worth, by temporal
+ * differences: after each job the worth of the state before it moves towards what the
+ * best answer is worth (Sutton and Barto, "Reinforcement Learning", 2018, 6.4 and 6.8).
+ * Steps are those of Adam (Kingma and Ba, 2015) over the streams, and shrink from 1e-3 to
+ * 2e-6; a share of the answers, 0.02 at first and none in the end, is drawn at random.
+ * NULL: *err. REC_USAGE: the cluster has more servers. The same options give the same
+ * value.
+ */
+struct alloc_value *alloc_value_train(const struct alloc_value_options *options,
+                                      struct rec_error *err) REC_MUST_CHECK;
+/** `value` may be NULL. */
+void alloc_value_free(struct alloc_value *value);
 
 struct alloc_choosing;
 

@@ -5,7 +5,6 @@
  * few neighbours; if all of these are used, one is overwritten, so memory is bounded.
  */
 #include "future.h"
-#include "lane.h"
 #include "private.h"
 
 #include <math.h>
@@ -34,13 +33,16 @@ struct row {
 
 struct futures {
     struct pricer *pricer;            /* borrowed */
-    const struct alloc_chooser *rule; /* that of the base */
+    const struct alloc_chooser *rule; /* that of the base; NULL: a value decides */
     uint32_t n, horizon, ways;
     char *rows; /* a table of entries of `row_bytes`, aligned to LINE in `space` */
     void *space;
-    size_t nrows, row_bytes; /* the first is a power of two, or 0 */
-    uint32_t wide;           /* alternatives that a row has room for */
-    struct lane start;       /* after the alternative of the job at hand */
+    size_t nrows, row_bytes;         /* the first is a power of two, or 0 */
+    uint32_t wide;                   /* alternatives that a row has room for */
+    struct value_option *option;     /* the same */
+    const struct alloc_value *value; /* the last one that decided; NULL: none yet */
+    struct value_sums *sums;         /* its own */
+    struct lane start;               /* after the alternative of the job at hand */
     struct lane lane[LANES];
     /* After the first alternative, per future and job of it: the state before that job
      * arrives, and how many jobs are accepted from it on. */
@@ -49,10 +51,15 @@ struct futures {
 };
 
 bool
+futures_small(const struct alloc_admission_options *options)
+{
+    return net_servers(options->placer.net) <= 64 && options->queue == 0;
+}
+
+bool
 futures_suit(const struct alloc_admission_options *options)
 {
-    return net_servers(options->placer.net) <= 64 && options->queue == 0 &&
-           options->choosing->chooser->better;
+    return futures_small(options) && options->choosing->chooser->better;
 }
 
 struct futures *
@@ -62,7 +69,7 @@ futures_new(struct pricer *pricer, const struct alloc_choosing *base, uint32_t n
     struct futures *f = calloc(1, sizeof *f);
     if (f) {
         f->pricer = pricer;
-        f->rule = base->chooser;
+        f->rule = base ? base->chooser : NULL;
         f->n = n;
         f->horizon = horizon;
         f->ways = pricer_ways(pricer);
@@ -82,6 +89,8 @@ futures_free(struct futures *f)
     if (!f)
         return;
     free(f->space);
+    free(f->option);
+    value_sums_free(f->sums);
     free(f->state);
     free(f->rest);
     free(f);
@@ -93,8 +102,12 @@ futures_free(struct futures *f)
 static bool
 widen(struct futures *f, uint32_t wide, struct rec_error *err)
 {
+    struct value_option *option;
     if (wide <= f->wide)
         return true;
+    if (!(option = realloc(f->option, wide * sizeof *option)))
+        return rec_fail_memory(err);
+    f->option = option;
     free(f->space);
     f->wide = wide;
     f->row_bytes = sizeof(struct row) + wide * sizeof(struct priced);
@@ -269,6 +282,118 @@ futures_play(struct futures *f, const struct alloc_question *q,
             for (uint32_t i = 0; is_first && i < f->horizon; i++)
                 rest[i] = lane->accepted - rest[i];
         }
+    }
+    return true;
+}
+
+/* ---- with a value -------------------------------------------------------- */
+
+bool
+futures_know(struct futures *f, const struct kind *kind, struct rec_error *err)
+{
+    return widen(f, kind->nknown * f->ways, err);
+}
+
+bool
+futures_options(struct futures *f, const struct lane *lane, const struct kind *kind,
+                double steps, double deadline, const struct value_option **option,
+                uint32_t *n, struct rec_error *err)
+{
+    struct row *row = find_row(f, lane->busy, kind->number);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < kind->nknown * f->ways; i++) {
+        const struct priced *p = &row->priced[i];
+        struct value_option way;
+        uint32_t j = 0;
+        if (!p->taken && p->step == 0 && !price(f, row, kind, i, err))
+            return false;
+        way = (struct value_option){p->taken, p->step * steps};
+        if (isinf(p->step) || !(way.seconds <= deadline * alloc_allowance))
+            continue;
+        while (j < found &&
+               (f->option[j].taken != way.taken || f->option[j].seconds != way.seconds))
+            j++;
+        if (j == found)
+            f->option[found++] = way;
+    }
+    *option = f->option;
+    *n = found;
+    return true;
+}
+
+void
+lane_look(const struct lane *lane, double now, const struct alloc_value *value,
+          struct value_sums *sums, float sum[VALUE_FIRST])
+{
+    uint64_t down = lane->busy;
+    value_empty(value, sum);
+    for (uint32_t i = 0; i < lane->nstays; i++) {
+        const struct stay *stay = &lane->stay[i];
+        if (sums)
+            value_add_sums(value, sum, value_sums_of(sums, stay->taken),
+                           stay->finish - now);
+        else
+            value_add(value, sum, stay->taken, stay->finish - now);
+        down &= ~stay->taken;
+    }
+    value_add(value, sum, down, INFINITY);
+}
+
+/* What a future is worth from its first job on. */
+static bool
+play_valued(struct futures *f, struct lane *lane, const struct coming *coming,
+            const struct alloc_value *value, double *worth, struct rec_error *err)
+{
+    double factor = value->discount;
+    *worth = 0;
+    for (uint32_t i = 0; i < f->horizon; i++, coming++, factor *= value->discount) {
+        const struct past *job = coming->job;
+        const struct value_option *option;
+        float sum[VALUE_FIRST];
+        uint32_t n, chosen;
+        double best;
+        lane_pass(lane, coming->arrival);
+        if (!futures_options(f, lane, job->kind, job->steps, job->deadline, &option, &n,
+                             err))
+            return false;
+        lane_look(lane, coming->arrival, value, f->sums, sum);
+        chosen = value_choose(value, f->sums, sum, option, n, &best);
+        if (i + 1 == f->horizon)
+            *worth += factor * best;
+        else if (chosen < n) {
+            *worth += factor;
+            lane_occupy(lane, option[chosen].taken,
+                        coming->arrival + option[chosen].seconds);
+        }
+    }
+    return true;
+}
+
+bool
+futures_worth(struct futures *f, const struct alloc_question *q,
+              const struct tried *alternative, const struct coming *coming,
+              const struct alloc_value *value, double *worth, struct rec_error *err)
+{
+    if (f->value != value) {
+        value_sums_free(f->sums);
+        f->value = NULL;
+        if (!(f->sums = value_sums_new(value, err)))
+            return false;
+        f->value = value;
+    }
+    begin(f, q, alternative);
+    *worth = alternative ? f->n : 0;
+    for (size_t i = 0; i < (size_t)f->n * f->horizon; i++)
+        if (!futures_know(f, coming[i].job->kind, err))
+            return false;
+    for (uint32_t i = 0; i < f->n; i++) {
+        struct lane *lane = &f->lane[0];
+        double rest;
+        memcpy(lane, &f->start,
+               offsetof(struct lane, stay) + f->start.nstays * sizeof(struct stay));
+        if (!play_valued(f, lane, coming + (size_t)i * f->horizon, value, &rest, err))
+            return false;
+        *worth += rest;
     }
     return true;
 }

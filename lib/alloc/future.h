@@ -11,7 +11,8 @@
 #ifndef RAMPIPE_ALLOC_FUTURE_H
 #define RAMPIPE_ALLOC_FUTURE_H
 
-#include "question.h"
+#include "lane.h"
+#include "value.h"
 
 /* The jobs that have the same list of graphs. */
 struct kind {
@@ -37,10 +38,13 @@ struct coming {
 
 struct futures;
 
-/* True if futures of an admission with these options can be played here. */
+/* True if states of an admission with these options can be played here; and if futures
+ * can in which the chooser decides. */
+bool futures_small(const struct alloc_admission_options *options);
 bool futures_suit(const struct alloc_admission_options *options);
-/* `base` decides in `n` futures of `horizon` jobs each. All is borrowed; the pricer is
- * used by nobody else. NULL: *err. */
+/* `base`, a plain rule, decides in `n` futures of `horizon` jobs each; without it only
+ * futures_worth() can play. All is borrowed; the pricer is used by nobody else. NULL:
+ * *err. */
 struct futures *futures_new(struct pricer *pricer, const struct alloc_choosing *base,
                             uint32_t n, uint32_t horizon,
                             struct rec_error *err) REC_MUST_CHECK;
@@ -53,5 +57,25 @@ bool futures_play(struct futures *futures, const struct alloc_question *question
                   const struct tried *alternative, const struct coming *coming,
                   bool is_first, uint64_t *accepted,
                   struct rec_error *err) REC_MUST_CHECK;
+
+/* The same where a value decides, as the sum over all futures of what it counts: the job
+ * of the question, those of the future, and what the value says of the rest. */
+bool futures_worth(struct futures *futures, const struct alloc_question *question,
+                   const struct tried *alternative, const struct coming *coming,
+                   const struct alloc_value *value, double *worth,
+                   struct rec_error *err) REC_MUST_CHECK;
+
+/* Makes room for jobs of a kind; call it before the next one. */
+bool futures_know(struct futures *futures, const struct kind *kind,
+                  struct rec_error *err) REC_MUST_CHECK;
+/* The ways to start a job in a state so that it meets its deadline, each once. They are
+ * valid until the next call. */
+bool futures_options(struct futures *futures, const struct lane *lane,
+                     const struct kind *kind, double steps, double deadline,
+                     const struct value_option **option, uint32_t *n,
+                     struct rec_error *err) REC_MUST_CHECK;
+/* The sums of the state for a value. `sums` may be NULL. */
+void lane_look(const struct lane *lane, double now, const struct alloc_value *value,
+               struct value_sums *sums, float sum[VALUE_FIRST]);
 
 #endif

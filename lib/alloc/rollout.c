@@ -6,7 +6,8 @@
  * results themselves. They also save most of the work: after some jobs the cluster is
  * often in the same state as after the first answer that was played. From there on the
  * future is the same, too, and is not played again. On small clusters a plain rule is
- * played without an admission, in the same way (future.c).
+ * played without an admission, in the same way (future.c). A learned base that knows what
+ * states are worth says it of the last state of a future, too.
  */
 #include "future.h"
 #include "private.h"
@@ -14,7 +15,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { PAST_JOBS = 1000 }; /* the last jobs that came; futures are drawn from them */
+enum {
+    PAST_JOBS = 1000,  /* the last jobs that came; futures are drawn from them */
+    VALUED_ANSWERS = 6 /* that are played if a value decides */
+};
 
 struct rollout {
     struct alloc_choice choice;
@@ -27,9 +31,14 @@ struct rollout {
     struct rec_map kinds; /* the list of graphs of a kind -> its number */
     struct kind **kind;   /* owned */
     size_t nkinds, kinds_room;
-    struct coming *coming; /* jobs of all futures, one future after the other */
-    struct futures *small; /* plays them; NULL: admission does */
-    uint64_t accepted;     /* in the future that is being played */
+    struct coming *coming;           /* jobs of all futures, one future after the other */
+    struct futures *small;           /* plays them; NULL: admission does */
+    struct alloc_admission *host;    /* of `valued` */
+    struct futures *valued;          /* plays them where a value decides; NULL: never */
+    const struct alloc_value *value; /* of this decision; NULL: none */
+    double *worths;                  /* what it says of the answers */
+    uint32_t nworths;
+    uint64_t accepted; /* in the future that is being played */
     /* Unless `small` plays: after the first answer that is played, per future and job
      * of it, the state before that job arrives, and how many jobs are accepted from it
      * on. */
@@ -81,6 +90,7 @@ alloc_rollout_free(void *self)
     if (!r)
         return;
     alloc_admission_free(r->admission);
+    alloc_admission_free(r->host);
     rng_free(r->rng);
     for (size_t i = 0; i < r->nkinds; i++) {
         free(r->kind[i]->known);
@@ -92,6 +102,8 @@ alloc_rollout_free(void *self)
     free(r->past);
     free(r->coming);
     futures_free(r->small);
+    futures_free(r->valued);
+    free(r->worths);
     free(r->state);
     free(r->rest);
     free(r);
@@ -211,19 +223,28 @@ play_future(struct rollout *r, const struct alloc_question *q, uint32_t future,
     return true;
 }
 
-/* How many jobs are accepted in all futures after an answer, this one included. */
+/* How many jobs are accepted in all futures after an answer, this one included; or what
+ * they are worth. */
 static bool
 play(struct rollout *r, const struct alloc_question *q, uint32_t choice, bool is_first,
-     uint64_t *accepted, struct rec_error *err)
+     double *accepted, struct rec_error *err)
 {
     const struct tried *alternative = choice == ALLOC_REFUSED ? NULL : &q->tried[choice];
-    if (r->small)
-        return futures_play(r->small, q, alternative, r->coming, is_first, accepted, err);
+    uint64_t count;
+    if (r->value)
+        return futures_worth(r->valued, q, alternative, r->coming, r->value, accepted,
+                             err);
+    if (r->small) {
+        bool ok =
+            futures_play(r->small, q, alternative, r->coming, is_first, &count, err);
+        *accepted = (double)count;
+        return ok;
+    }
     *accepted = alternative ? r->futures : 0;
     for (uint32_t f = 0; f < r->futures; f++) {
         if (!play_future(r, q, f, alternative, is_first, err))
             return false;
-        *accepted += r->accepted;
+        *accepted += (double)r->accepted;
     }
     return true;
 }
@@ -248,13 +269,56 @@ open_admission(struct rollout *r, struct rec_error *err)
     return (r->state && r->rest) || rec_fail_memory(err);
 }
 
+/* Finds the value that decides in futures, if the base has one, and what plays them. */
+static bool
+find_value(struct rollout *r, struct alloc_question *q, struct rec_error *err)
+{
+    struct alloc_admission_options options = *r->choice.admission;
+    uint32_t best, n = alloc_question_count(q);
+    options.choosing = r->choice.base;
+    options.counted = true;
+    r->value = NULL;
+    if (r->choice.base->chooser->decide != alloc_scorer_decide ||
+        !futures_small(&options))
+        return true;
+    if (!scorer_value(r->choice.base->self, q, &r->value, err))
+        return false;
+    if (!r->value)
+        return true;
+    if (r->nworths < n + 1) {
+        double *worths = realloc(r->worths, (n + 1) * sizeof *worths);
+        if (!worths)
+            return rec_fail_memory(err);
+        r->worths = worths;
+        r->nworths = n + 1;
+    }
+    if (!value_decide(r->value, q, &best, r->worths, err))
+        return false;
+    if (r->valued)
+        return true;
+    r->host = alloc_admission_new(&options, r->choice.store, count, r, err);
+    return r->host && (r->valued = futures_new(admission_pricer(r->host), NULL,
+                                               r->futures, r->choice.horizon, err));
+}
+
+/* Are futures to be played after an answer? Where a value decides, the best by it are
+ * enough. */
+static bool
+is_tried(const struct rollout *r, uint32_t answer, uint32_t n)
+{
+    uint32_t better = 0;
+    for (uint32_t i = 0; r->value && i <= n; i++)
+        better += r->worths[i] > r->worths[answer];
+    return better < VALUED_ANSWERS;
+}
+
 bool
 alloc_rollout_decide(void *self, struct alloc_question *q, uint32_t *choice,
                      struct rec_error *err)
 {
     struct rollout *r = self;
     uint32_t base, n = alloc_question_count(q);
-    uint64_t best;
+    double best;
     bool can_start = false;
 
     if (!r->admission && !open_admission(r, err))
@@ -274,14 +338,18 @@ alloc_rollout_decide(void *self, struct alloc_question *q, uint32_t *choice,
     if (r->npast < 2)
         return true;
     draw_futures(r, q->now);
+    if (!find_value(r, q, err))
+        return false;
     if (!play(r, q, base, true, &best, err))
         return false;
     for (uint32_t i = 0; i <= n; i++) {
         uint32_t other = i < n ? i : ALLOC_REFUSED;
         const struct alloc_alternative *alternative =
             &q->tried[i < n ? i : 0].alternative;
-        uint64_t accepted;
+        double accepted;
         if (other == base || (i < n && (alternative->cause || alternative->repeats)))
+            continue;
+        if (!is_tried(r, i, n))
             continue;
         if (!play(r, q, other, false, &accepted, err))
             return false;

@@ -6,6 +6,7 @@
  * bit, and so might the choice.
  */
 #include "private.h"
+#include "value.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -51,8 +52,10 @@ alloc_scorer_free(void *self)
     struct alloc_scorer *s = self;
     if (!s)
         return;
-    for (uint32_t e = 0; e < s->nexperts; e++)
+    for (uint32_t e = 0; e < s->nexperts; e++) {
+        alloc_value_free(s->expert[e].value);
         free(s->expert[e].weight);
+    }
     free(s->expert);
     free(s);
 }
@@ -81,11 +84,11 @@ squash(double x)
     return x < 0 ? -y : y;
 }
 
-/* The weights of the expert whose center is nearest to the regime among the features. */
-static const double *
-weights_for(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
+/* The expert whose center is nearest to the regime among the features. */
+static const struct alloc_expert *
+expert_for(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
 {
-    const double *found = s->expert[0].weight;
+    const struct alloc_expert *found = &s->expert[0];
     double nearest = INFINITY;
     for (uint32_t e = 0; s->nexperts > 1 && e < s->nexperts; e++) {
         double far = 0;
@@ -96,7 +99,7 @@ weights_for(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
         }
         if (far < nearest) {
             nearest = far;
-            found = s->expert[e].weight;
+            found = &s->expert[e];
         }
     }
     return found;
@@ -116,7 +119,33 @@ score_of(const double *weight, uint32_t units, const double *feature)
 double
 alloc_scorer_score(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
 {
-    return score_of(weights_for(s, feature), s->units, feature);
+    return score_of(expert_for(s, feature)->weight, s->units, feature);
+}
+
+bool
+scorer_value(const void *scorer, struct alloc_question *q,
+             const struct alloc_value **value, struct rec_error *err)
+{
+    const struct alloc_scorer *s = scorer;
+    double feature[ALLOC_FEATURES];
+    bool any = false;
+    *value = NULL;
+    for (uint32_t e = 0; e < s->nexperts; e++)
+        any = any || (s->expert[e].value && value_suits(s->expert[e].value, q));
+    for (uint32_t i = 0, n = alloc_question_count(q); any && i < n; i++) {
+        const struct alloc_alternative *alternative = alloc_question_try(q, i, err);
+        if (!alternative)
+            return false;
+        if (alternative->cause || alternative->repeats)
+            continue;
+        if (!alloc_question_features(q, i, feature, err))
+            return false;
+        *value = expert_for(s, feature)->value;
+        if (*value && !(value_suits(*value, q) && value_knows(*value, q)))
+            *value = NULL;
+        return true;
+    }
+    return true;
 }
 
 bool
@@ -127,6 +156,11 @@ alloc_scorer_decide(void *self, struct alloc_question *q, uint32_t *choice,
     uint32_t n = alloc_question_count(q);
     double best = -INFINITY, feature[ALLOC_FEATURES];
     const double *weight = NULL; /* of one expert: alternatives have the same regime */
+    const struct alloc_value *value;
+    if (!scorer_value(s, q, &value, err))
+        return false;
+    if (value)
+        return value_decide(value, q, choice, NULL, err);
     *choice = ALLOC_NONE;
     for (uint32_t i = 0; i < n; i++) {
         const struct alloc_alternative *alternative = alloc_question_try(q, i, err);
@@ -138,7 +172,7 @@ alloc_scorer_decide(void *self, struct alloc_question *q, uint32_t *choice,
         if (!alloc_question_features(q, i, feature, err))
             return false;
         if (!weight)
-            weight = weights_for(s, feature);
+            weight = expert_for(s, feature)->weight;
         score = score_of(weight, s->units, feature);
         if (*choice == ALLOC_NONE ? score >= 0 : score > best) {
             best = score;
@@ -305,13 +339,33 @@ read_policy(struct alloc_scorer *s, const struct rec_reader *reader,
     return true;
 }
 
+/* The value of the last expert. */
+static bool
+read_value(struct alloc_scorer *s, const struct rec_reader *reader, const struct rec *rec,
+           struct rec_error *err)
+{
+    struct alloc_expert *expert = s->nexperts ? &s->expert[s->nexperts - 1] : NULL;
+    if (!expert || expert->value)
+        return rec_reader_fail(reader, err,
+                               "a value must come after the weights of an "
+                               "expert, one for each");
+    return (expert->value = value_read(reader, rec, err)) != NULL;
+}
+
 static bool
 read_records(struct alloc_scorer *s, struct rec_reader *reader, struct rec_error *err)
 {
     struct rec rec;
     bool weights = false, experts = false, ok = true;
+    struct alloc_value *value = NULL; /* whose units come */
+    uint32_t units = 0;
     int status = 0;
     while (ok && (status = rec_next(reader, &rec, err)) > 0) {
+        if (value && rec.type != REC_UNIT && rec.type != REC_COMMENT &&
+            !value_is_whole(units)) {
+            ok = rec_reader_fail(reader, err, "units of the value before are missing");
+            break;
+        }
         if (rec.type == REC_WEIGHT) {
             ok = read_weight(s, reader, &rec, err);
             weights = true;
@@ -320,8 +374,17 @@ read_records(struct alloc_scorer *s, struct rec_reader *reader, struct rec_error
         } else if (rec.type == REC_EXPERT) {
             ok = read_expert(s, !experts, reader, &rec, err);
             experts = true;
+        } else if (rec.type == REC_VALUE) {
+            ok = read_value(s, reader, &rec, err);
+            value = ok ? s->expert[s->nexperts - 1].value : NULL;
+            units = 0;
+        } else if (rec.type == REC_UNIT) {
+            ok = value_read_unit(value, &units, reader, &rec, err);
         }
     }
+    if (ok && status == 0 && value && !value_is_whole(units))
+        return rec_fail(err, REC_DATA, "%s: units of the last value are missing",
+                        rec_reader_file(reader));
     return ok && status == 0 &&
            (weights ||
             rec_fail(err, REC_DATA, "%s: there are no weights", rec_reader_file(reader)));
@@ -398,5 +461,7 @@ alloc_scorer_write(const struct alloc_scorer *s, struct rec_writer *writer)
             rec_end(writer);
         }
         write_weights(s->expert[e].weight, s->units, writer);
+        if (s->expert[e].value)
+            value_write(s->expert[e].value, writer);
     }
 }

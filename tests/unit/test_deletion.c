@@ -176,6 +176,9 @@ static const struct {
                        "weight\tone\t1\n"
                        "weight\tunit-1\t0.5\n"
                        "weight\tleft\t-1\tunit=1\n"
+                       "value\ta 1x1x1 cluster\t1\tdiscount=0.9\twork=1\n"
+                       "unit\t1\t0,1,2,3,4\n"
+                       "unit\t1\t0,1,2,3,5\n"
                        "#end\n"},
     {"tasks", HEADER "task\ta\t10\tx\ty,d/\ttrue 'x'\tcores=2\tok=any\n"
                      "fence\tf\n"
@@ -457,7 +460,7 @@ static const struct {
     {"spent", "rdsf"},    {"near", "rdsf"},      {"held", "rdsf"},
     {"rate", "rdsf"},     {"law", "rdsf"},       {"timed", "rdsf"},
     {"kernel", "rdsf"},   {"start", "f"},        {"split", "rdsf"},
-    {"part", "rdsf"},
+    {"part", "rdsf"},     {"value", "rdsf"},     {"unit", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */
