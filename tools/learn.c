@@ -44,7 +44,8 @@ struct learning {
     struct rec_arena arena;
     bool shared, by_shape, apart;
     uint32_t units;
-    uint64_t held_out;
+    uint64_t held_out, value_jobs;
+    const char *values;                  /* of --values; NULL: none */
     struct alloc_scorer *start, *scorer; /* the first may be NULL */
 };
 
@@ -134,6 +135,8 @@ read_options(struct learning *l, const struct learn_args *args)
         !cli_count(cli, "units", args->units_arg, 0, ALLOC_UNITS_MAX, &units) ||
         !cli_amount(cli, "sigma", args->sigma_arg, false, &o->sigma) ||
         !cli_count(cli, "held-out", args->held_out_arg, 0, 1000000, &l->held_out) ||
+        !cli_count(cli, "value-jobs", args->value_jobs_arg, 1, 1000000000000,
+                   &l->value_jobs) ||
         !cli_count(cli, "final", args->final_arg, 0, 100000, &final) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX / 2, &seed))
         return false;
@@ -145,6 +148,8 @@ read_options(struct learning *l, const struct learn_args *args)
         return cli_usage(
             cli,
             "--units cannot change the number of hidden units in the file of --init");
+    if (args->value_jobs_given && !args->values_given)
+        return cli_usage(cli, "--value-jobs is for --values");
     o->seed = (uint32_t)seed;
     o->threads = (uint32_t)threads;
     o->final = (uint32_t) final;
@@ -154,8 +159,18 @@ read_options(struct learning *l, const struct learn_args *args)
     l->apart = args->apart_flag;
     o->seconds = 60 * minutes;
     l->units = (uint32_t)units;
-    return !args->init_given ||
-           (l->start = alloc_scorer_read(args->init_arg, &cli->err)) != NULL;
+    l->values = args->values_given ? args->values_arg : NULL;
+    if (!args->init_given)
+        return true;
+    if (!(l->start = alloc_scorer_read(args->init_arg, &cli->err)))
+        return false;
+    for (uint32_t e = 0; o->generations > 0 && e < l->start->nexperts; e++)
+        if (l->start->expert[e].value)
+            return cli_usage(cli,
+                             "%s has values of states, which training would drop: keep "
+                             "them with --generations 0",
+                             args->init_arg);
+    return true;
 }
 
 /* ---- the input ----------------------------------------------------------- */
@@ -366,6 +381,66 @@ train(struct learning *l)
            (!stopped || cli_set_provenance(cli, "final", 0));
 }
 
+/* The only setting of an expert. */
+static const struct learn_setting *
+setting_of(const struct learning *l, uint64_t expert)
+{
+    const struct learn_setting *found = NULL;
+    for (uint32_t i = 0; i < l->settings.n; i++)
+        if (l->settings.setting[i].expert + 1 == expert) {
+            if (found)
+                return NULL;
+            found = &l->settings.setting[i];
+        }
+    return found;
+}
+
+/* The next expert of a list; NULL: there is no such one, or it has no single setting. */
+static const struct learn_setting *
+next_of(struct learning *l, struct rec_str *list, uint64_t *expert)
+{
+    const struct learn_setting *setting = NULL;
+    struct rec_str word;
+    rec_str_split(list, ',', &word);
+    if (!rec_parse_uint(word, expert) || *expert < 1 || *expert > l->scorer->nexperts)
+        cli_usage(l->cli, "--values needs numbers of experts, 1 to %u, got '%.*s'",
+                  l->scorer->nexperts, (int)word.len, word.ptr);
+    else if (!(setting = setting_of(l, *expert)))
+        cli_usage(l->cli,
+                  "--values needs experts that are trained for one setting: expert %llu "
+                  "is not",
+                  (unsigned long long)*expert);
+    return setting;
+}
+
+/* --values. Each expert has as many seeds as streams. */
+static bool
+train_values(struct learning *l)
+{
+    struct cli *cli = l->cli;
+    struct rec_str all = l->values ? rec_str(l->values) : (struct rec_str){0}, rest;
+    uint64_t expert;
+    for (rest = all; rest.ptr;)
+        if (!next_of(l, &rest, &expert))
+            return false;
+    for (rest = all; rest.ptr;) {
+        const struct learn_setting *setting = next_of(l, &rest, &expert);
+        struct alloc_value **value = &l->scorer->expert[expert - 1].value;
+        alloc_value_free(*value);
+        *value = learn_value(&l->worlds[setting->world], setting, l->value_jobs,
+                             l->options.seed + (uint32_t)expert * ALLOC_VALUE_STREAMS,
+                             &cli->err);
+        if (!*value)
+            return false;
+        if (is_interrupted())
+            cli_warn(cli,
+                     "interrupted: the value of expert %llu is not what the same "
+                     "command gives without an interrupt",
+                     (unsigned long long)expert);
+    }
+    return true;
+}
+
 /* SIGINT and SIGTERM end training and judging, not the tool, which then writes its
  * result. */
 static bool
@@ -375,7 +450,7 @@ train_and_judge(struct learning *l)
     bool ok;
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);
-    ok = train(l) && judge(l);
+    ok = train(l) && train_values(l) && judge(l);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
     return ok;

@@ -197,6 +197,15 @@ struct alloc_scorer *learn_train(const struct learn_options *options,
                                  uint64_t *generations, bool *stopped,
                                  struct rec_error *err) REC_MUST_CHECK;
 
+/**
+ * Trains what states of the world's cluster are worth if jobs come as in a setting
+ * (alloc_value_train()), on `jobs` jobs. Deadlines and blocked jobs count, whatever the
+ * objective of the course is. It ends early if the course is stopped. NULL: *err.
+ */
+struct alloc_value *learn_value(const struct learn_world *world,
+                                const struct learn_setting *setting, uint64_t jobs,
+                                uint32_t seed, struct rec_error *err) REC_MUST_CHECK;
+
 REC_END_DECLS
 
 #endif

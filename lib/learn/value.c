@@ -1,0 +1,67 @@
+/* What states are worth, for experts: streams of jobs are drawn as in episodes. */
+#include "draws.h"
+
+#include <stdlib.h>
+
+/* Jobs from which the mean work is taken. */
+enum { SAMPLE = 1000 };
+
+static bool
+next(void *context, uint32_t stream, struct graph_job *job, uint32_t *kind,
+     struct rec_error *err)
+{
+    struct learn_draws **draws = context;
+    return learn_draws_next(draws[stream], job, kind, err);
+}
+
+/* The mean of sequential time * steps, seconds. */
+static bool
+mean_work(const struct learn_course_options *course, const struct learn_setting *setting,
+          uint32_t seed, double *work, struct rec_error *err)
+{
+    struct learn_draws *draws =
+        learn_draws_new(course->templates, course->ntemplates, setting, seed, err);
+    bool ok = draws != NULL;
+    *work = 0;
+    for (int i = 0; ok && i < SAMPLE; i++) {
+        struct graph_job job;
+        uint32_t index;
+        ok = learn_draws_next(draws, &job, &index, err);
+        if (ok)
+            *work += course->templates[index].sequential * job.steps / SAMPLE;
+    }
+    learn_draws_free(draws);
+    return ok;
+}
+
+struct alloc_value *
+learn_value(const struct learn_world *world, const struct learn_setting *setting,
+            uint64_t jobs, uint32_t seed, struct rec_error *err)
+{
+    const struct learn_course_options *course = &world->course;
+    struct learn_draws *draws[ALLOC_VALUE_STREAMS] = {NULL};
+    struct rec_str *graphs = calloc(course->ntemplates, sizeof *graphs);
+    struct alloc_value *value = NULL;
+    struct alloc_value_options options = {.admission = &course->admission,
+                                          .store = world->store,
+                                          .graphs = graphs,
+                                          .nkinds = course->ntemplates,
+                                          .jobs = jobs,
+                                          .seed = seed,
+                                          .next = next,
+                                          .context = draws,
+                                          .stop = course->stop};
+    bool ok = graphs || rec_fail_memory(err);
+    for (uint32_t i = 0; ok && i < course->ntemplates; i++)
+        graphs[i] = course->templates[i].graphs;
+    ok = ok && mean_work(course, setting, seed, &options.work, err);
+    for (uint32_t i = 0; ok && i < ALLOC_VALUE_STREAMS; i++)
+        ok = (draws[i] = learn_draws_new(course->templates, course->ntemplates, setting,
+                                         seed + i, err)) != NULL;
+    if (ok)
+        value = alloc_value_train(&options, err);
+    for (uint32_t i = 0; i < ALLOC_VALUE_STREAMS; i++)
+        learn_draws_free(draws[i]);
+    free(graphs);
+    return value;
+}
