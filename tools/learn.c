@@ -429,7 +429,7 @@ train_values(struct learning *l)
         alloc_value_free(*value);
         *value = learn_value(&l->worlds[setting->world], setting, l->value_jobs,
                              l->options.seed + (uint32_t)expert * ALLOC_VALUE_STREAMS,
-                             &cli->err);
+                             l->options.threads, &cli->err);
         if (!*value)
             return false;
         if (is_interrupted())

@@ -225,8 +225,9 @@ struct alloc_value_options {
     uint32_t nkinds;
     double work;   /* mean sequential time * steps of a job, seconds */
     uint64_t jobs; /* in all streams */
-    uint32_t seed;
-    /* Draws the next job of a stream, and its kind. */
+    uint32_t seed, threads;
+    /* Draws the next job of a stream, and its kind; from any thread, but for one stream
+     * from one at a time. */
     bool (*next)(void *context, uint32_t stream, struct graph_job *job, uint32_t *kind,
                  struct rec_error *err);
     void *context;
@@ -240,7 +241,7 @@ struct alloc_value_options {
  * Steps are those of Adam (Kingma and Ba, 2015) over the streams, and shrink from 1e-3 to
  * 2e-6; a share of the answers, 0.02 at first and none in the end, is drawn at random.
  * NULL: *err. REC_USAGE: the cluster has more servers. The same options give the same
- * value.
+ * value, whatever `threads` is.
  */
 struct alloc_value *alloc_value_train(const struct alloc_value_options *options,
                                       struct rec_error *err) REC_MUST_CHECK;

@@ -204,7 +204,8 @@ struct alloc_scorer *learn_train(const struct learn_options *options,
  */
 struct alloc_value *learn_value(const struct learn_world *world,
                                 const struct learn_setting *setting, uint64_t jobs,
-                                uint32_t seed, struct rec_error *err) REC_MUST_CHECK;
+                                uint32_t seed, uint32_t threads,
+                                struct rec_error *err) REC_MUST_CHECK;
 
 REC_END_DECLS
 

@@ -995,19 +995,25 @@ REC_ROW(VALUE, ALONE, "value",
     "Opens a network that tells what a state of a cluster is worth: how many jobs will "
     "be accepted from then on. It belongs to the expert before it, and its unit records "
     "follow.",
-    "value\ta 4x4x2 cluster\t32\tdiscount=0.99\twork=29940",
+    "value\ta 4x4x2 cluster\t32\tdiscount=0.99\twork=29940\tblocks=2,2,2,2,3,3",
     REC_FIELD("CLUSTER", TEXT, "which one it was trained for")
     REC_FIELD("SERVERS", COUNT, "how many that has, at most 64"),
     REC_KEY("discount", NUMBER, "what a job counts of the one before it")
     REC_KEY("work", NUMBER,
           "the mean work of a job, server-seconds. A server that is free after r has "
-          "four inputs, 1 - exp(-r / s), where s is work / 45, / 15, / 5 and / 1.5. The "
-          "value decides only if the mean of the jobs is half to twice as much"))
+          "four inputs, 1 - exp(-r / s), where s is 3/5 of work, a third of this, a "
+          "ninth and a 27th. The value decides only if the mean of the jobs is half to "
+          "twice as much")
+    REC_KEY("blocks", TEXT,
+          "the sizes of blocks, one for each of their shapes, at most 32. A block has "
+          "the inputs of its server that is free last; of each shape the four means over "
+          "its blocks are inputs, and then the four least. Of a shape with more than 32 "
+          "blocks 32 are looked at, evenly spaced"))
 
 REC_ROW(UNIT, ALONE, "unit",
-    "A unit of a network, in order of layers: 128 that add up the inputs of all servers, "
-    "32 that add up these units, and the result. Negative sums of the first two layers "
-    "become 0.",
+    "A unit of a network, in order of layers: 128 that add up the inputs of all servers "
+    "and blocks, 32 that add up these units, and the result. Negative sums of the first "
+    "two layers become 0.",
     "unit\t3\t76.5,0.1,-0.2",
     REC_FIELD("LAYER", COUNT, "1, 2 or 3")
     REC_FIELD("WEIGHTS", TEXT, "its bias, then the weight of each of its inputs"),

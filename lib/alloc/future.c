@@ -41,7 +41,7 @@ struct futures {
     uint32_t wide;                   /* alternatives that a row has room for */
     struct value_option *option;     /* the same */
     const struct alloc_value *value; /* the last one that decided; NULL: none yet */
-    struct value_sums *sums;         /* its own */
+    struct value_sets *sets;         /* its own */
     struct lane start;               /* after the alternative of the job at hand */
     struct lane lane[LANES];
     /* After the first alternative, per future and job of it: the state before that job
@@ -90,7 +90,7 @@ futures_free(struct futures *f)
         return;
     free(f->space);
     free(f->option);
-    value_sums_free(f->sums);
+    value_sets_free(f->sets);
     free(f->state);
     free(f->rest);
     free(f);
@@ -322,21 +322,17 @@ futures_options(struct futures *f, const struct lane *lane, const struct kind *k
 }
 
 void
-lane_look(const struct lane *lane, double now, const struct alloc_value *value,
-          struct value_sums *sums, float sum[VALUE_FIRST])
+lane_look(const struct lane *lane, double now, struct value_sets *sets,
+          struct value_state *state)
 {
     uint64_t down = lane->busy;
-    value_empty(value, sum);
+    value_empty(sets, state);
     for (uint32_t i = 0; i < lane->nstays; i++) {
         const struct stay *stay = &lane->stay[i];
-        if (sums)
-            value_add_sums(value, sum, value_sums_of(sums, stay->taken),
-                           stay->finish - now);
-        else
-            value_add(value, sum, stay->taken, stay->finish - now);
+        value_add(sets, state, stay->taken, stay->finish - now);
         down &= ~stay->taken;
     }
-    value_add(value, sum, down, INFINITY);
+    value_add(sets, state, down, INFINITY);
 }
 
 /* What a future is worth from its first job on. */
@@ -349,15 +345,15 @@ play_valued(struct futures *f, struct lane *lane, const struct coming *coming,
     for (uint32_t i = 0; i < f->horizon; i++, coming++, factor *= value->discount) {
         const struct past *job = coming->job;
         const struct value_option *option;
-        float sum[VALUE_FIRST];
+        struct value_state state;
         uint32_t n, chosen;
         double best;
         lane_pass(lane, coming->arrival);
         if (!futures_options(f, lane, job->kind, job->steps, job->deadline, &option, &n,
                              err))
             return false;
-        lane_look(lane, coming->arrival, value, f->sums, sum);
-        chosen = value_choose(value, f->sums, sum, option, n, &best);
+        lane_look(lane, coming->arrival, f->sets, &state);
+        chosen = value_choose(f->sets, &state, option, n, &best);
         if (i + 1 == f->horizon)
             *worth += factor * best;
         else if (chosen < n) {
@@ -375,9 +371,9 @@ futures_worth(struct futures *f, const struct alloc_question *q,
               const struct alloc_value *value, double *worth, struct rec_error *err)
 {
     if (f->value != value) {
-        value_sums_free(f->sums);
+        value_sets_free(f->sets);
         f->value = NULL;
-        if (!(f->sums = value_sums_new(value, err)))
+        if (!(f->sets = value_sets_new(value, pricer_net(f->pricer), err)))
             return false;
         f->value = value;
     }

@@ -74,8 +74,8 @@ bool futures_options(struct futures *futures, const struct lane *lane,
                      const struct kind *kind, double steps, double deadline,
                      const struct value_option **option, uint32_t *n,
                      struct rec_error *err) REC_MUST_CHECK;
-/* The sums of the state for a value. `sums` may be NULL. */
-void lane_look(const struct lane *lane, double now, const struct alloc_value *value,
-               struct value_sums *sums, float sum[VALUE_FIRST]);
+/* The state for a value. */
+void lane_look(const struct lane *lane, double now, struct value_sets *sets,
+               struct value_state *state);
 
 #endif

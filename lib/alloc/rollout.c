@@ -31,12 +31,12 @@ struct rollout {
     struct rec_map kinds; /* the list of graphs of a kind -> its number */
     struct kind **kind;   /* owned */
     size_t nkinds, kinds_room;
-    struct coming *coming;           /* jobs of all futures, one future after the other */
-    struct futures *small;           /* plays them; NULL: admission does */
-    struct alloc_admission *host;    /* of `valued` */
-    struct futures *valued;          /* plays them where a value decides; NULL: never */
-    const struct alloc_value *value; /* of this decision; NULL: none */
-    double *worths;                  /* what it says of the answers */
+    struct coming *coming;        /* jobs of all futures, one future after the other */
+    struct futures *small;        /* plays them; NULL: admission does */
+    struct alloc_admission *host; /* of `valued` */
+    struct futures *valued;       /* plays them where a value decides; NULL: never */
+    struct alloc_value *value;    /* of this decision; NULL: none */
+    double *worths;               /* what it says of the answers */
     uint32_t nworths;
     uint64_t accepted; /* in the future that is being played */
     /* Unless `small` plays: after the first answer that is played, per future and job

@@ -123,8 +123,8 @@ alloc_scorer_score(const struct alloc_scorer *s, const double feature[ALLOC_FEAT
 }
 
 bool
-scorer_value(const void *scorer, struct alloc_question *q,
-             const struct alloc_value **value, struct rec_error *err)
+scorer_value(void *scorer, struct alloc_question *q, struct alloc_value **value,
+             struct rec_error *err)
 {
     const struct alloc_scorer *s = scorer;
     double feature[ALLOC_FEATURES];
@@ -156,8 +156,8 @@ alloc_scorer_decide(void *self, struct alloc_question *q, uint32_t *choice,
     uint32_t n = alloc_question_count(q);
     double best = -INFINITY, feature[ALLOC_FEATURES];
     const double *weight = NULL; /* of one expert: alternatives have the same regime */
-    const struct alloc_value *value;
-    if (!scorer_value(s, q, &value, err))
+    struct alloc_value *value;
+    if (!scorer_value(self, q, &value, err))
         return false;
     if (value)
         return value_decide(value, q, choice, NULL, err);

@@ -1,5 +1,5 @@
 /* The worth of a state of the cluster (value.h), and its records. */
-#include "value.h"
+#include "floats4.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,10 +7,16 @@
 
 enum { DIGITS = 4, UNITS = VALUE_FIRST + VALUE_SECOND + 1 };
 
-size_t
-value_size(uint32_t servers)
+uint32_t
+value_inputs(const struct alloc_value *v)
 {
-    return ((size_t)servers * VALUE_SCALES + 1) * VALUE_FIRST +
+    return (v->servers + 2 * v->nshapes) * VALUE_SCALES;
+}
+
+size_t
+value_weights(const struct alloc_value *v)
+{
+    return ((size_t)value_inputs(v) + 1) * VALUE_FIRST +
            (VALUE_FIRST + 1) * VALUE_SECOND + VALUE_SECOND + 1;
 }
 
@@ -23,7 +29,7 @@ value_first(const struct alloc_value *v, uint32_t input)
 float *
 value_first_bias(const struct alloc_value *v)
 {
-    return value_first(v, v->servers * VALUE_SCALES);
+    return value_first(v, value_inputs(v));
 }
 
 float *
@@ -51,17 +57,19 @@ value_third_bias(const struct alloc_value *v)
 }
 
 struct alloc_value *
-value_new(const char *cluster, uint32_t servers, double work, struct rec_error *err)
+value_new(const char *cluster, uint32_t servers, const uint32_t *size, uint32_t nshapes,
+          double work, struct rec_error *err)
 {
-    static const double parts[VALUE_SCALES] = {45, 15, 5, 1.5};
     struct alloc_value *v = calloc(1, sizeof *v);
-    if (v && (v->weight = calloc(value_size(servers), sizeof *v->weight))) {
+    if (v) {
         snprintf(v->cluster, sizeof v->cluster, "%s", cluster);
         v->servers = servers;
+        v->nshapes = nshapes;
+        for (uint32_t i = 0; i < nshapes; i++)
+            v->size[i] = size[i];
         v->work = work;
-        for (int i = 0; i < VALUE_SCALES; i++)
-            v->scale[i] = work / parts[i];
-        return v;
+        if ((v->weight = calloc(value_weights(v), sizeof *v->weight)))
+            return v;
     }
     alloc_value_free(v);
     rec_fail_memory(err);
@@ -71,117 +79,38 @@ value_new(const char *cluster, uint32_t servers, double work, struct rec_error *
 void
 alloc_value_free(struct alloc_value *v)
 {
-    if (v)
-        free(v->weight);
+    if (!v)
+        return;
+    free(v->weight);
+    value_sets_free(v->sets);
     free(v);
 }
 
 /* ---- the network --------------------------------------------------------- */
 
-static inline void
-add(float *restrict to, float factor, const float *restrict from, int n)
-{
-    for (int i = 0; i < n; i++)
-        to[i] += factor * from[i];
-}
-
-void
-value_inputs(const struct alloc_value *v, double seconds, float input[VALUE_SCALES])
-{
-    for (int i = 0; i < VALUE_SCALES; i++)
-        input[i] = seconds > 0 ? (float)(1 - rng_exp(-seconds / v->scale[i])) : 0;
-}
-
-void
-value_empty(const struct alloc_value *v, float sum[VALUE_FIRST])
-{
-    memcpy(sum, value_first_bias(v), VALUE_FIRST * sizeof *sum);
-}
-
-void
-value_add(const struct alloc_value *v, float sum[VALUE_FIRST], uint64_t taken,
-          double seconds)
-{
-    float input[VALUE_SCALES];
-    value_inputs(v, seconds, input);
-    for (; taken; taken &= taken - 1) {
-        const float *restrict weight =
-            value_first(v, (uint32_t)__builtin_ctzll(taken) * VALUE_SCALES);
-        for (int j = 0; j < VALUE_FIRST; j++) {
-            float x = sum[j];
-            for (int i = 0; i < VALUE_SCALES; i++)
-                x += input[i] * weight[i * VALUE_FIRST + j];
-            sum[j] = x;
-        }
-    }
-}
-
-void
-value_add_sums(const struct alloc_value *v, float sum[VALUE_FIRST], const float *sums,
-               double seconds)
-{
-    float input[VALUE_SCALES];
-    value_inputs(v, seconds, input);
-    for (int i = 0; i < VALUE_SCALES; i++)
-        add(sum, input[i], sums + (size_t)i * VALUE_FIRST, VALUE_FIRST);
-}
-
-/* Entries are found by a hash; a new one takes the place of the one that was there. */
-enum { SETS = 4096 };
-
-struct value_sums {
-    const struct alloc_value *value; /* borrowed */
-    struct {
-        uint64_t taken; /* 0: unused */
-        float sums[VALUE_SCALES * VALUE_FIRST];
-    } set[SETS];
-};
-
-struct value_sums *
-value_sums_new(const struct alloc_value *v, struct rec_error *err)
-{
-    struct value_sums *s = calloc(1, sizeof *s);
-    if (s)
-        s->value = v;
-    else
-        rec_fail_memory(err);
-    return s;
-}
-
-void
-value_sums_free(struct value_sums *s)
-{
-    free(s);
-}
-
-const float *
-value_sums_of(struct value_sums *s, uint64_t taken)
-{
-    size_t at = rec_mix(taken) % SETS;
-    float *restrict sums = s->set[at].sums;
-    if (s->set[at].taken == taken)
-        return sums;
-    s->set[at].taken = taken;
-    memset(sums, 0, sizeof s->set[at].sums);
-    for (; taken; taken &= taken - 1) {
-        const float *restrict weight =
-            value_first(s->value, (uint32_t)__builtin_ctzll(taken) * VALUE_SCALES);
-        for (int j = 0; j < VALUE_SCALES * VALUE_FIRST; j++)
-            sums[j] += weight[j];
-    }
-    return sums;
-}
-
+/* Units are added up in four parts, so that additions need not wait for each other. */
 double
-value_worth(const struct alloc_value *v, const float sum[VALUE_FIRST],
-            float second[VALUE_SECOND])
+value_of_sums(const struct alloc_value *v, const float sum[VALUE_FIRST],
+              float second[VALUE_SECOND])
 {
-    const float *restrict weight = value_second(v, 0), *third = value_third(v);
+    enum { WIDTH = VALUE_SECOND / 4 };
+    const float *third = value_third(v);
+    const floats4 *bias = (const floats4 *)value_second_bias(v);
     double worth = *value_third_bias(v);
-    memcpy(second, value_second_bias(v), VALUE_SECOND * sizeof *second);
-    for (int j = 0; j < VALUE_FIRST; j++, weight += VALUE_SECOND)
-        if (sum[j] > 0)
-            add(second, sum[j], weight, VALUE_SECOND);
+    float unit[VALUE_FIRST];
+    for (int j = 0; j < VALUE_FIRST; j++)
+        unit[j] = sum[j] > 0 ? sum[j] : 0;
+    for (int w = 0; w < WIDTH; w++) {
+        const floats4 *weight = (const floats4 *)value_second(v, 0) + w;
+        floats4 part0 = {0}, part1 = {0}, part2 = {0}, part3 = {0};
+        for (int j = 0; j < VALUE_FIRST; j += 4, weight += 4 * WIDTH) {
+            part0 += unit[j] * weight[0];
+            part1 += unit[j + 1] * weight[WIDTH];
+            part2 += unit[j + 2] * weight[2 * WIDTH];
+            part3 += unit[j + 3] * weight[3 * WIDTH];
+        }
+        ((floats4 *)second)[w] = ((part0 + part1) + (part2 + part3)) + bias[w];
+    }
     for (int i = 0; i < VALUE_SECOND; i++) {
         second[i] = second[i] > 0 ? second[i] : 0;
         worth += (double)(third[i] * second[i]);
@@ -189,30 +118,56 @@ value_worth(const struct alloc_value *v, const float sum[VALUE_FIRST],
     return worth;
 }
 
+/* Adds n inputs from the first one on. The last of four is the largest: if it is 0, so
+ * are the others. */
+static void
+add_inputs(const struct alloc_value *v, const float *input, uint32_t first, uint32_t n,
+           float sum[VALUE_FIRST])
+{
+    for (uint32_t i = 0; i < n; i += VALUE_SCALES)
+        if (input[i + VALUE_SCALES - 1] > 0)
+            add_four(sum, input + i, value_first(v, first + i));
+}
+
+void
+value_sums(const struct alloc_value *v, const float *input, float sum[VALUE_FIRST])
+{
+    memcpy(sum, value_first_bias(v), VALUE_FIRST * sizeof *sum);
+    add_inputs(v, input, 0, value_inputs(v), sum);
+}
+
+double
+value_worth(const struct value_sets *s, const struct value_state *state,
+            float second[VALUE_SECOND])
+{
+    const struct alloc_value *v = value_of_sets(s);
+    float input[2 * VALUE_SHAPES * VALUE_SCALES], sum[VALUE_FIRST];
+    value_blocks(s, state, input);
+    memcpy(sum, state->sum, sizeof sum);
+    add_inputs(v, input, v->servers * VALUE_SCALES, 2 * v->nshapes * VALUE_SCALES, sum);
+    return value_of_sums(v, sum, second);
+}
+
 /* What is accepted now and later if the job starts so. */
 static double
-started(const struct alloc_value *v, struct value_sums *sums,
-        const float sum[VALUE_FIRST], struct value_option option)
+started(struct value_sets *s, const struct value_state *state, struct value_option option)
 {
-    float after[VALUE_FIRST], second[VALUE_SECOND];
-    memcpy(after, sum, sizeof after);
-    if (sums)
-        value_add_sums(v, after, value_sums_of(sums, option.taken), option.seconds);
-    else
-        value_add(v, after, option.taken, option.seconds);
-    return 1 + v->discount * value_worth(v, after, second);
+    struct value_state after;
+    float second[VALUE_SECOND];
+    value_copy(s, &after, state);
+    value_add(s, &after, option.taken, option.seconds);
+    return 1 + value_of_sets(s)->discount * value_worth(s, &after, second);
 }
 
 uint32_t
-value_choose(const struct alloc_value *v, struct value_sums *sums,
-             const float sum[VALUE_FIRST], const struct value_option *option, uint32_t n,
-             double *worth)
+value_choose(struct value_sets *s, const struct value_state *state,
+             const struct value_option *option, uint32_t n, double *worth)
 {
     float second[VALUE_SECOND];
     uint32_t best = n;
-    *worth = v->discount * value_worth(v, sum, second);
+    *worth = value_of_sets(s)->discount * value_worth(s, state, second);
     for (uint32_t i = 0; i < n; i++) {
-        double accepted = started(v, sums, sum, option[i]);
+        double accepted = started(s, state, option[i]);
         if (accepted > *worth) {
             *worth = accepted;
             best = i;
@@ -242,28 +197,31 @@ value_knows(const struct alloc_value *v, const struct alloc_question *q)
 
 /* The state before the job is decided. Servers out of service are never free. */
 static void
-look(const struct alloc_value *v, const struct alloc_question *q, float sum[VALUE_FIRST])
+look(struct value_sets *s, const struct alloc_question *q, struct value_state *state)
 {
     size_t nwords;
     uint64_t down = *pricer_taken(q->pricer, &nwords);
-    value_empty(v, sum);
+    value_empty(s, state);
     for (size_t i = 0; i < q->nrunning; i++)
         if (q->running[i].runs) {
-            value_add(v, sum, q->running[i].taken[0], q->running[i].finish - q->now);
+            value_add(s, state, q->running[i].taken[0], q->running[i].finish - q->now);
             down &= ~q->running[i].taken[0];
         }
-    value_add(v, sum, down, INFINITY);
+    value_add(s, state, down, INFINITY);
 }
 
 bool
-value_decide(const struct alloc_value *v, struct alloc_question *q, uint32_t *choice,
+value_decide(struct alloc_value *v, struct alloc_question *q, uint32_t *choice,
              double *worths, struct rec_error *err)
 {
     uint32_t n = alloc_question_count(q);
-    float sum[VALUE_FIRST], second[VALUE_SECOND];
+    struct value_state state;
+    float second[VALUE_SECOND];
     double best;
-    look(v, q, sum);
-    best = v->discount * value_worth(v, sum, second);
+    if (!v->sets && !(v->sets = value_sets_new(v, pricer_net(q->pricer), err)))
+        return false;
+    look(v->sets, q, &state);
+    best = v->discount * value_worth(v->sets, &state, second);
     *choice = ALLOC_REFUSED;
     if (worths)
         worths[n] = best;
@@ -274,7 +232,7 @@ value_decide(const struct alloc_value *v, struct alloc_question *q, uint32_t *ch
             return false;
         if (!a->cause && !a->repeats)
             worth =
-                started(v, NULL, sum,
+                started(v->sets, &state,
                         (struct value_option){q->tried[i].taken[0], a->finish - q->now});
         if (worths)
             worths[i] = worth;
@@ -294,9 +252,9 @@ static float *
 weight_of(const struct alloc_value *v, uint32_t unit, uint32_t index)
 {
     if (unit < VALUE_FIRST)
-        return index > v->servers * VALUE_SCALES ? NULL
-               : index == 0                      ? value_first_bias(v) + unit
-                                                 : value_first(v, index - 1) + unit;
+        return index > value_inputs(v) ? NULL
+               : index == 0            ? value_first_bias(v) + unit
+                                       : value_first(v, index - 1) + unit;
     unit -= VALUE_FIRST;
     if (unit < VALUE_SECOND)
         return index > VALUE_FIRST ? NULL
@@ -310,7 +268,7 @@ weight_of(const struct alloc_value *v, uint32_t unit, uint32_t index)
 void
 value_round(struct alloc_value *v)
 {
-    for (size_t i = 0; i < value_size(v->servers); i++) {
+    for (size_t i = 0; i < value_weights(v); i++) {
         char text[40];
         double number;
         snprintf(text, sizeof text, "%.*g", DIGITS, (double)v->weight[i]);
@@ -319,11 +277,34 @@ value_round(struct alloc_value *v)
     }
 }
 
+/* The sizes of shapes that have inputs; without the key, none. */
+static bool
+read_sizes(const struct rec_reader *reader, const struct rec *rec, uint64_t servers,
+           uint32_t size[VALUE_SHAPES], uint32_t *nshapes, struct rec_error *err)
+{
+    struct rec_str rest, word;
+    uint64_t number;
+    *nshapes = 0;
+    if (!rec_find_key(rec, "blocks", &rest))
+        return true;
+    while (rec_str_split(&rest, ',', &word)) {
+        if (*nshapes == VALUE_SHAPES || !rec_parse_uint(word, &number) || number < 2 ||
+            number > servers || (*nshapes && number < size[*nshapes - 1]))
+            return rec_reader_fail(reader, err,
+                                   "blocks= must have at most %d sizes from 2 to %llu, "
+                                   "in ascending order",
+                                   VALUE_SHAPES, (unsigned long long)servers);
+        size[(*nshapes)++] = (uint32_t)number;
+    }
+    return true;
+}
+
 struct alloc_value *
 value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     struct alloc_value *v = NULL;
     uint64_t servers;
+    uint32_t size[VALUE_SHAPES], nshapes;
     char *cluster = NULL;
     double discount = NAN, work = NAN;
     bool ok = rec_need(reader, rec, err) && rec_get_count(reader, rec, 2, &servers, err);
@@ -335,9 +316,10 @@ value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_er
         ok = rec_reader_fail(reader, err,
                              "the value needs discount=, 0 to below 1, and work=, "
                              "server-seconds above 0");
+    ok = ok && read_sizes(reader, rec, servers, size, &nshapes, err);
     if (ok && !(cluster = strndup(rec->field[1].ptr, rec->field[1].len)))
         ok = rec_fail_memory(err);
-    if (ok && (v = value_new(cluster, (uint32_t)servers, work, err)))
+    if (ok && (v = value_new(cluster, (uint32_t)servers, size, nshapes, work, err)))
         v->discount = discount;
     free(cluster);
     return v;
@@ -388,17 +370,23 @@ value_is_whole(uint32_t units)
 void
 value_write(const struct alloc_value *v, struct rec_writer *writer)
 {
-    char text[(64 * VALUE_SCALES + 1) * 16];
+    char text[((64 + 2 * VALUE_SHAPES) * VALUE_SCALES + 1) * 16];
+    size_t length = 0;
     snprintf(text, sizeof text, "%.*g", DIGITS, v->work);
     rec_begin(writer, "value");
     rec_text_field(writer, v->cluster);
     rec_uint_field(writer, v->servers);
     rec_num_key(writer, "discount", v->discount);
     rec_text_key(writer, "work", text);
+    for (uint32_t i = 0; i < v->nshapes; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%u",
+                                   i ? "," : "", v->size[i]);
+    if (v->nshapes)
+        rec_text_key(writer, "blocks", text);
     rec_end(writer);
     for (uint32_t unit = 0; unit < UNITS; unit++) {
         const float *weight;
-        size_t length = 0;
+        length = 0;
         for (uint32_t i = 0; (weight = weight_of(v, unit, i)); i++)
             length += (size_t)snprintf(text + length, sizeof text - length, "%s%.*g",
                                        i ? "," : "", DIGITS, (double)*weight);

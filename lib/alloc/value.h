@@ -2,7 +2,7 @@
  * The worth of a state of the cluster after a job was decided: how many jobs will be
  * accepted from then on, each later one counting `discount` times the one before it. It
  * is what a network of two hidden layers (rectified linear units) says, whose inputs tell
- * of each server when it will be free.
+ * of each server when it will be free, and how soon blocks of servers will be.
  *
  * A policy that takes the answer with the most worthy state looks one step ahead of what
  * the network has learned (Sutton and Barto, "Reinforcement Learning", 2018, 6.8:
@@ -13,28 +13,40 @@
 
 #include "question.h"
 
-/* Of a server that is free after a time r there are VALUE_SCALES inputs, 1 - exp(-r / s)
- * for times s, which are parts of the mean work of a job. The numbers of units are fixed,
- * so that the compiler can make vectors of their loops. */
-enum { VALUE_SCALES = 4, VALUE_FIRST = 128, VALUE_SECOND = 32 };
+/* Blocks have the same shape if jobs in them take the same time (net_geometry()). Inputs
+ * tell of VALUE_SHAPES shapes at most, and of VALUE_EACH blocks of each. The numbers of
+ * units are fixed, so that the compiler can make vectors of their loops. */
+enum {
+    VALUE_SCALES = 4,
+    VALUE_SHAPES = 32,
+    VALUE_EACH = 32,
+    VALUE_FIRST = 128,
+    VALUE_SECOND = 32
+};
 
 struct alloc_value {
     char cluster[NET_TEXT_MAX]; /* as net_describe() says it */
     uint32_t servers;
+    uint32_t nshapes, size[VALUE_SHAPES]; /* servers of a block of each shape */
     double discount;
-    double work;                /* the mean of a job, server-seconds */
-    double scale[VALUE_SCALES]; /* seconds */
+    double work; /* the mean of a job, server-seconds */
     /* Owned. The weights of each input in the first layer, and their biases; of each of
      * these units in the second layer, and their biases; of each of those in the result,
      * and its bias. */
     float *weight;
+    struct value_sets *sets; /* owned; of value_decide(); NULL: not yet asked */
 };
 
 /* All weights are 0. NULL: *err. */
-struct alloc_value *value_new(const char *cluster, uint32_t servers, double work,
+struct alloc_value *value_new(const char *cluster, uint32_t servers, const uint32_t *size,
+                              uint32_t nshapes, double work,
                               struct rec_error *err) REC_MUST_CHECK;
-/* How many weights there are, and those of a part. */
-size_t value_size(uint32_t servers);
+/* Writes the sizes of the shapes that a value for this cluster has. */
+bool value_shapes_of(const struct net *net, uint32_t size[VALUE_SHAPES],
+                     uint32_t *nshapes, struct rec_error *err) REC_MUST_CHECK;
+/* How many inputs and weights there are, and the weights of a part. */
+uint32_t value_inputs(const struct alloc_value *value);
+size_t value_weights(const struct alloc_value *value);
 float *value_first(const struct alloc_value *value, uint32_t input);
 float *value_first_bias(const struct alloc_value *value);
 float *value_second(const struct alloc_value *value, uint32_t unit);
@@ -42,27 +54,50 @@ float *value_second_bias(const struct alloc_value *value);
 float *value_third(const struct alloc_value *value);
 float *value_third_bias(const struct alloc_value *value);
 
-/* The inputs of a server that is free in `seconds`. */
-void value_inputs(const struct alloc_value *value, double seconds,
+/* The inputs of a server that is free in `seconds`: 1 - exp(-seconds / s). The times s
+ * are three fifths of the mean work of a job, a third of this, a ninth, and so on. */
+void value_server(const struct alloc_value *value, double seconds,
                   float input[VALUE_SCALES]);
-/* A state is the sums of the first layer: those of an empty cluster, and for each running
- * job its servers and the seconds until it ends. */
-void value_empty(const struct alloc_value *value, float sum[VALUE_FIRST]);
-void value_add(const struct alloc_value *value, float sum[VALUE_FIRST], uint64_t taken,
-               double seconds);
-/* The same with the weights of the servers summed before, VALUE_SCALES rows. */
-void value_add_sums(const struct alloc_value *value, float sum[VALUE_FIRST],
-                    const float *sums, double seconds);
-/* Sums of some sets of servers, as many as are kept. They are of one value, as long as it
- * does not change. NULL: *err. */
-struct value_sums *value_sums_new(const struct alloc_value *value,
+
+/* Sets of servers: which blocks they touch, and their weights in the first layer added
+ * up. It remembers as many as it has room for. For one thread. */
+struct value_sets;
+/* `net`, the cluster, may be NULL if the value has no shapes. All is borrowed. NULL:
+ * *err, REC_DATA if the cluster has other shapes. */
+struct value_sets *value_sets_new(const struct alloc_value *value, const struct net *net,
                                   struct rec_error *err) REC_MUST_CHECK;
-void value_sums_free(struct value_sums *sums);
-/* Valid until the next call. */
-const float *value_sums_of(struct value_sums *sums, uint64_t taken);
-/* Its worth; `second` becomes the outputs of the second layer. */
-double value_worth(const struct alloc_value *value, const float sum[VALUE_FIRST],
+void value_sets_free(struct value_sets *sets);
+const struct alloc_value *value_of_sets(const struct value_sets *sets);
+/* Weights have changed. */
+void value_sets_forget(struct value_sets *sets);
+
+/* A state of the cluster. */
+struct value_state {
+    float sum[VALUE_FIRST]; /* of the first layer, from its servers */
+    /* Of each block that is looked at, the inputs of its server that is free last. */
+    float block[VALUE_SHAPES * VALUE_EACH * VALUE_SCALES];
+};
+
+/* It is made from that of an empty cluster, and for each running job its servers and the
+ * seconds until it ends. */
+void value_empty(const struct value_sets *sets, struct value_state *state);
+void value_add(struct value_sets *sets, struct value_state *state, uint64_t taken,
+               double seconds);
+void value_copy(const struct value_sets *sets, struct value_state *to,
+                const struct value_state *from);
+/* The inputs that follow those of servers: of each shape the means over its blocks, then
+ * the least of them, VALUE_SCALES numbers each. */
+void value_blocks(const struct value_sets *sets, const struct value_state *state,
+                  float *input);
+/* The sums of the first layer over all inputs. */
+void value_sums(const struct alloc_value *value, const float *input,
+                float sum[VALUE_FIRST]);
+/* The worth of a state, and of such sums; `second` becomes the outputs of the second
+ * layer. */
+double value_worth(const struct value_sets *sets, const struct value_state *state,
                    float second[VALUE_SECOND]);
+double value_of_sums(const struct alloc_value *value, const float sum[VALUE_FIRST],
+                     float second[VALUE_SECOND]);
 
 /* A way to start a job. */
 struct value_option {
@@ -71,10 +106,9 @@ struct value_option {
 };
 
 /* The best answer in a state: an option, or n if the job is refused. *worth is what is
- * accepted now and later. `sums` may be NULL. */
-uint32_t value_choose(const struct alloc_value *value, struct value_sums *sums,
-                      const float sum[VALUE_FIRST], const struct value_option *option,
-                      uint32_t n, double *worth);
+ * accepted now and later. */
+uint32_t value_choose(struct value_sets *sets, const struct value_state *state,
+                      const struct value_option *option, uint32_t n, double *worth);
 /* Does it know the cluster of a question, where no job waits? */
 bool value_suits(const struct alloc_value *value, const struct alloc_question *question);
 /* Is the mean work of the jobs so far within a factor of 2 of what it was trained on? The
@@ -83,7 +117,7 @@ bool value_knows(const struct alloc_value *value, const struct alloc_question *q
 /* Decides a question all of whose alternatives have been tried, one of which can
  * start. What each is worth is noted in `worths`, -INFINITY if it cannot start, and last
  * what a refusal is worth, if it is not NULL. */
-bool value_decide(const struct alloc_value *value, struct alloc_question *question,
+bool value_decide(struct alloc_value *value, struct alloc_question *question,
                   uint32_t *choice, double *worths, struct rec_error *err) REC_MUST_CHECK;
 
 /* Rounds all weights to the digits that records have. */
@@ -100,7 +134,7 @@ void value_write(const struct alloc_value *value, struct rec_writer *writer);
 
 /* The value of the expert of a learned chooser (scorer.c) that decides the question, if
  * it has one that suits; else NULL. */
-bool scorer_value(const void *scorer, struct alloc_question *question,
-                  const struct alloc_value **value, struct rec_error *err) REC_MUST_CHECK;
+bool scorer_value(void *scorer, struct alloc_question *question,
+                  struct alloc_value **value, struct rec_error *err) REC_MUST_CHECK;
 
 #endif

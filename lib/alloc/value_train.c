@@ -5,6 +5,7 @@
 #include "future.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 /* Steps of Adam, and how many answers are drawn at random. */
@@ -14,7 +15,9 @@
 #define DISCOUNT 0.99
 #define MOMENT 0.9f
 #define SQUARES 0.999f
-/* Scales of time: the mean work of a job, divided by these. */
+
+/* The streams are shared out, and each share is played by one thread in a round. */
+enum { SHARES = 4, SHARE = ALLOC_VALUE_STREAMS / SHARES };
 
 /* A stream. */
 struct stream {
@@ -23,17 +26,26 @@ struct stream {
     bool is_decided; /* there was one */
 };
 
-struct training {
-    const struct alloc_value_options *options;
-    struct alloc_value *value, slope; /* the slopes of the squared error */
-    float *mean, *square;             /* Adam's moments */
-    size_t nweights, ninputs;
-    float *input; /* of all streams */
-    struct stream *stream;
+struct share {
+    struct training *training;
+    uint32_t first; /* of its streams */
+    float *slope;   /* of the squared error by each weight; as the weights */
     struct alloc_admission *admission; /* its pricer places the jobs */
     struct futures *futures;
+    struct value_sets *sets;
     struct kind *kind;
     struct rng *rng;
+    bool failed; /* err says why */
+    struct rec_error err;
+};
+
+struct training {
+    const struct alloc_value_options *options;
+    struct alloc_value *value;
+    float *mean, *square; /* Adam's moments */
+    float *input;         /* of all streams */
+    struct stream *stream;
+    struct share share[SHARES];
     uint64_t steps;
 };
 
@@ -48,31 +60,36 @@ count(void *context, const struct alloc_decision *decision, struct rec_error *er
 
 /* Weights are drawn so that the sums of a layer are as large as those of the one before
  * (He et al., "Delving Deep into Rectifiers", 2015); about 60 inputs are not 0. */
-static void
-draw_weights(struct training *t)
+static bool
+draw_weights(struct training *t, struct rec_error *err)
 {
     struct alloc_value *v = t->value;
-    for (uint32_t i = 0; i < t->ninputs; i++)
+    struct rng *rng = rng_new(t->options->seed, rng_stream("value"), err);
+    if (!rng)
+        return false;
+    for (uint32_t i = 0; i < value_inputs(v); i++)
         for (int j = 0; j < VALUE_FIRST; j++)
-            value_first(v, i)[j] = (float)rng_normal(t->rng, sqrt(2.0 / 60));
+            value_first(v, i)[j] = (float)rng_normal(rng, sqrt(2.0 / 60));
     for (uint32_t i = 0; i < VALUE_FIRST; i++)
         for (int j = 0; j < VALUE_SECOND; j++)
-            value_second(v, i)[j] = (float)rng_normal(t->rng, sqrt(2.0 / VALUE_FIRST));
+            value_second(v, i)[j] = (float)rng_normal(rng, sqrt(2.0 / VALUE_FIRST));
     for (int j = 0; j < VALUE_SECOND; j++)
-        value_third(v)[j] = (float)rng_normal(t->rng, sqrt(1.0 / VALUE_SECOND));
+        value_third(v)[j] = (float)rng_normal(rng, sqrt(1.0 / VALUE_SECOND));
     *value_third_bias(v) = (float)(0.75 / (1 - v->discount));
+    rng_free(rng);
+    return true;
 }
 
 static bool
-know_kinds(struct training *t, struct rec_error *err)
+know_kinds(struct share *h, struct rec_error *err)
 {
-    const struct alloc_value_options *o = t->options;
-    if (!(t->kind = calloc(o->nkinds, sizeof *t->kind)))
+    const struct alloc_value_options *o = h->training->options;
+    if (!(h->kind = calloc(o->nkinds, sizeof *h->kind)))
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < o->nkinds; i++) {
         struct graph_job job = {.id = rec_str("job"), .graphs = o->graphs[i]};
         struct rec_str rest = o->graphs[i], id;
-        struct kind *kind = &t->kind[i];
+        struct kind *kind = &h->kind[i];
         size_t room = 0;
         kind->number = i;
         while (rec_str_split(&rest, ',', &id))
@@ -80,9 +97,33 @@ know_kinds(struct training *t, struct rec_error *err)
                           err) ||
                 !question_find(o->store, &job, id, &kind->known[kind->nknown++], err))
                 return false;
-        if (!futures_know(t->futures, kind, err))
+        if (!futures_know(h->futures, kind, err))
             return false;
     }
+    return true;
+}
+
+static bool
+begin_share(struct training *t, uint32_t i, const struct alloc_admission_options *options,
+            struct rec_error *err)
+{
+    struct share *h = &t->share[i];
+    struct pricer *pricer;
+    size_t nwords;
+    h->training = t;
+    h->first = i * SHARE;
+    if (!(h->slope = calloc(value_weights(t->value), sizeof *h->slope)))
+        return rec_fail_memory(err);
+    if (!(h->rng = rng_new(t->options->seed + i, rng_stream("value/explore"), err)) ||
+        !(h->admission =
+              alloc_admission_new(options, t->options->store, count, t, err)) ||
+        !(pricer = admission_pricer(h->admission)) ||
+        !(h->futures = futures_new(pricer, NULL, 1, 1, err)) ||
+        !(h->sets = value_sets_new(t->value, options->placer.net, err)) ||
+        !know_kinds(h, err))
+        return false;
+    for (uint32_t s = h->first; s < h->first + SHARE; s++)
+        t->stream[s].lane.busy = *pricer_taken(pricer, &nwords);
     return true;
 }
 
@@ -93,7 +134,8 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
     struct alloc_admission_options admission = *o->admission;
     const struct net *net = admission.placer.net;
     char text[NET_TEXT_MAX];
-    size_t nwords;
+    uint32_t size[VALUE_SHAPES], nshapes;
+    size_t n;
     net_describe(net, text);
     if (!futures_small(&admission))
         return rec_fail(err, REC_USAGE,
@@ -102,46 +144,44 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
                         net_servers(net));
     admission.choosing = none;
     admission.counted = true;
-    t->ninputs = (size_t)net_servers(net) * VALUE_SCALES;
-    t->nweights = value_size(net_servers(net));
-    if (!(t->value = value_new(text, net_servers(net), o->work, err)))
+    if (!value_shapes_of(net, size, &nshapes, err) ||
+        !(t->value = value_new(text, net_servers(net), size, nshapes, o->work, err)))
         return false;
-    t->slope = *t->value;
     t->value->discount = DISCOUNT;
-    t->slope.weight = calloc(t->nweights, sizeof(float));
-    t->mean = calloc(t->nweights, sizeof(float));
-    t->square = calloc(t->nweights, sizeof(float));
+    n = value_weights(t->value);
+    t->mean = calloc(n, sizeof(float));
+    t->square = calloc(n, sizeof(float));
     t->stream = calloc(ALLOC_VALUE_STREAMS, sizeof *t->stream);
-    t->input = calloc(ALLOC_VALUE_STREAMS * t->ninputs, sizeof(float));
-    if (!t->slope.weight || !t->mean || !t->square || !t->stream || !t->input)
+    n = value_inputs(t->value);
+    t->input = calloc(ALLOC_VALUE_STREAMS * n, sizeof(float));
+    if (!t->mean || !t->square || !t->stream || !t->input)
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < ALLOC_VALUE_STREAMS; i++)
-        t->stream[i].input = t->input + i * t->ninputs;
-    if (!(t->rng = rng_new(o->seed, rng_stream("value"), err)) ||
-        !(t->admission = alloc_admission_new(&admission, o->store, count, t, err)) ||
-        !(t->futures = futures_new(admission_pricer(t->admission), NULL, 1, 1, err)) ||
-        !know_kinds(t, err))
-        return false;
-    for (uint32_t i = 0; i < ALLOC_VALUE_STREAMS; i++)
-        t->stream[i].lane.busy = *pricer_taken(admission_pricer(t->admission), &nwords);
-    draw_weights(t);
-    return true;
+        t->stream[i].input = t->input + i * n;
+    for (uint32_t i = 0; i < SHARES; i++)
+        if (!begin_share(t, i, &admission, err))
+            return false;
+    return draw_weights(t, err);
 }
 
 static void
 end(struct training *t)
 {
-    futures_free(t->futures);
-    alloc_admission_free(t->admission);
-    rng_free(t->rng);
-    for (uint32_t i = 0; t->kind && i < t->options->nkinds; i++)
-        free(t->kind[i].known);
-    free(t->kind);
+    for (uint32_t i = 0; i < SHARES; i++) {
+        struct share *h = &t->share[i];
+        for (uint32_t k = 0; h->kind && k < t->options->nkinds; k++)
+            free(h->kind[k].known);
+        free(h->kind);
+        futures_free(h->futures);
+        value_sets_free(h->sets);
+        alloc_admission_free(h->admission);
+        rng_free(h->rng);
+        free(h->slope);
+    }
     free(t->stream);
     free(t->input);
     free(t->mean);
     free(t->square);
-    free(t->slope.weight);
 }
 
 /* ---- the network learns -------------------------------------------------- */
@@ -153,44 +193,47 @@ add(float *restrict to, float factor, const float *restrict from, int n)
         to[i] += factor * from[i];
 }
 
+/* Where the slope by a weight is. */
+static float *
+slope_of(const struct share *h, const float *weight)
+{
+    return h->slope + (weight - h->training->value->weight);
+}
+
 /* Adds the slopes of the squared error of a state that is worth `target`. Sums are in
  * parts, so that the compiler can make vectors of them in any order of the parts. */
 static void
-learn(struct training *t, const float *input, double target)
+learn(struct share *h, const float *input, double target)
 {
     enum { PARTS = 8 };
-    const struct alloc_value *v = t->value;
-    struct alloc_value *s = &t->slope;
+    const struct alloc_value *v = h->training->value;
     float sum[VALUE_FIRST], second[VALUE_SECOND], by_second[VALUE_SECOND],
         by_first[VALUE_FIRST], error;
-    value_empty(v, sum);
-    for (uint32_t i = 0; i < t->ninputs; i++)
-        if (input[i] > 0)
-            add(sum, input[i], value_first(v, i), VALUE_FIRST);
-    error = (float)(value_worth(v, sum, second) - target);
-    *value_third_bias(s) += error;
-    for (int i = 0; i < VALUE_SECOND; i++) {
-        value_third(s)[i] += error * second[i];
+    uint32_t ninputs = value_inputs(v);
+    value_sums(v, input, sum);
+    error = (float)(value_of_sums(v, sum, second) - target);
+    *slope_of(h, value_third_bias(v)) += error;
+    for (int i = 0; i < VALUE_SECOND; i++)
         by_second[i] = second[i] > 0 ? error * value_third(v)[i] : 0;
-        value_second_bias(s)[i] += by_second[i];
-    }
+    add(slope_of(h, value_third(v)), error, second, VALUE_SECOND);
+    add(slope_of(h, value_second_bias(v)), 1, by_second, VALUE_SECOND);
     for (uint32_t j = 0; j < VALUE_FIRST; j++) {
         const float *weight = value_second(v, j);
-        float *slope = value_second(s, j), part[PARTS] = {0};
+        float part[PARTS] = {0};
         by_first[j] = 0;
         if (!(sum[j] > 0))
             continue;
-        add(slope, sum[j], by_second, VALUE_SECOND);
+        add(slope_of(h, weight), sum[j], by_second, VALUE_SECOND);
         for (int i = 0; i < VALUE_SECOND; i += PARTS)
             for (int k = 0; k < PARTS; k++)
                 part[k] += by_second[i + k] * weight[i + k];
         for (int k = 0; k < PARTS; k++)
             by_first[j] += part[k];
     }
-    add(value_first_bias(s), 1, by_first, VALUE_FIRST);
-    for (uint32_t i = 0; i < t->ninputs; i++)
+    add(slope_of(h, value_first_bias(v)), 1, by_first, VALUE_FIRST);
+    for (uint32_t i = 0; i < ninputs; i++)
         if (input[i] > 0)
-            add(value_first(s, i), input[i], by_first, VALUE_FIRST);
+            add(slope_of(h, value_first(v, i)), input[i], by_first, VALUE_FIRST);
 }
 
 /* A step of Adam. */
@@ -200,15 +243,21 @@ step(struct training *t, double rate)
     float mean_left = 1 - (float)rng_pow((double)MOMENT, (double)++t->steps);
     float square_left = 1 - (float)rng_pow((double)SQUARES, (double)t->steps);
     float scale = (float)rate / mean_left, over = 1 / square_left;
-    float *restrict slope = t->slope.weight, *restrict mean = t->mean,
-                    *restrict square = t->square, *restrict weight = t->value->weight;
-    for (size_t i = 0; i < t->nweights; i++) {
-        float x = slope[i] * (1.0f / ALLOC_VALUE_STREAMS);
+    float *restrict mean = t->mean, *restrict square = t->square,
+                    *restrict weight = t->value->weight;
+    float *restrict slope[SHARES];
+    for (int h = 0; h < SHARES; h++)
+        slope[h] = t->share[h].slope;
+    for (size_t i = 0, n = value_weights(t->value); i < n; i++) {
+        float x = (slope[0][i] + slope[1][i]) + (slope[2][i] + slope[3][i]);
+        x *= 1.0f / ALLOC_VALUE_STREAMS;
         mean[i] = MOMENT * mean[i] + (1 - MOMENT) * x;
         square[i] = SQUARES * square[i] + (1 - SQUARES) * x * x;
         weight[i] -= scale * mean[i] / (sqrtf(square[i] * over) + 1e-8f);
-        slope[i] = 0;
+        slope[0][i] = slope[1][i] = slope[2][i] = slope[3][i] = 0;
     }
+    for (int h = 0; h < SHARES; h++)
+        value_sets_forget(t->share[h].sets);
 }
 
 static void
@@ -216,70 +265,152 @@ note_servers(const struct alloc_value *v, struct stream *s, uint64_t taken,
              double seconds)
 {
     float input[VALUE_SCALES];
-    value_inputs(v, seconds, input);
+    value_server(v, seconds, input);
     for (; taken; taken &= taken - 1)
         memcpy(s->input + __builtin_ctzll(taken) * VALUE_SCALES, input, sizeof input);
 }
 
 /* Notes the inputs of a state. */
 static void
-note(const struct alloc_value *v, struct stream *s, size_t ninputs, double now)
+note(const struct share *h, struct stream *s, double now, const struct value_state *state)
 {
+    const struct alloc_value *v = h->training->value;
     uint64_t down = s->lane.busy;
-    memset(s->input, 0, ninputs * sizeof *s->input);
+    memset(s->input, 0, value_inputs(v) * sizeof *s->input);
     for (uint32_t i = 0; i < s->lane.nstays; i++) {
         const struct stay *stay = &s->lane.stay[i];
         note_servers(v, s, stay->taken, stay->finish - now);
         down &= ~stay->taken;
     }
     note_servers(v, s, down, INFINITY);
+    value_blocks(h->sets, state, s->input + v->servers * VALUE_SCALES);
 }
 
 /* The next job of a stream: what the best answer is worth, is the worth of the state
  * before. */
 static bool
-play(struct training *t, uint32_t stream, double explore, struct rec_error *err)
+play(struct share *h, uint32_t stream, double explore)
 {
-    const struct alloc_value_options *o = t->options;
-    struct stream *s = &t->stream[stream];
+    const struct alloc_value_options *o = h->training->options;
+    struct stream *s = &h->training->stream[stream];
     const struct value_option *option;
+    struct value_state state;
     struct graph_job job;
-    float sum[VALUE_FIRST];
     uint32_t kind, n, chosen;
     double worth;
-    if (!o->next(o->context, stream, &job, &kind, err))
+    if (!o->next(o->context, stream, &job, &kind, &h->err))
         return false;
     lane_pass(&s->lane, job.arrival);
-    if (!futures_options(t->futures, &s->lane, &t->kind[kind], job.steps, job.deadline,
-                         &option, &n, err))
+    if (!futures_options(h->futures, &s->lane, &h->kind[kind], job.steps, job.deadline,
+                         &option, &n, &h->err))
         return false;
-    lane_look(&s->lane, job.arrival, t->value, NULL, sum);
-    chosen = value_choose(t->value, NULL, sum, option, n, &worth);
+    lane_look(&s->lane, job.arrival, h->sets, &state);
+    chosen = value_choose(h->sets, &state, option, n, &worth);
     if (s->is_decided)
-        learn(t, s->input, worth);
-    if (rng_uniform(t->rng) < explore)
-        chosen = rng_below(t->rng, n + 1);
-    if (chosen < n)
+        learn(h, s->input, worth);
+    if (rng_uniform(h->rng) < explore)
+        chosen = rng_below(h->rng, n + 1);
+    if (chosen < n) {
         lane_occupy(&s->lane, option[chosen].taken, job.arrival + option[chosen].seconds);
+        value_add(h->sets, &state, option[chosen].taken, option[chosen].seconds);
+    }
     s->is_decided = true;
-    note(t->value, s, t->ninputs, job.arrival);
+    note(h, s, job.arrival, &state);
+    return true;
+}
+
+/* ---- rounds -------------------------------------------------------------- */
+
+/* Threads take the shares of a round one after another. Who starts the rounds takes
+ * shares, too, so that all is done if no other thread can be had. */
+struct crew {
+    struct training *training;
+    pthread_mutex_t lock;
+    pthread_cond_t begun, ended;
+    uint32_t next, left; /* shares: the next to be taken, and how many are not done */
+    double explore;      /* of this round */
+    bool over;           /* no round comes */
+};
+
+/* Plays a share, with the lock held before and after. */
+static void
+take(struct crew *c)
+{
+    struct share *h = &c->training->share[c->next++];
+    double explore = c->explore;
+    pthread_mutex_unlock(&c->lock);
+    for (uint32_t s = h->first; !h->failed && s < h->first + SHARE; s++)
+        h->failed = !play(h, s, explore);
+    pthread_mutex_lock(&c->lock);
+    if (--c->left == 0)
+        pthread_cond_signal(&c->ended);
+}
+
+static void *
+help(void *context)
+{
+    struct crew *c = context;
+    pthread_mutex_lock(&c->lock);
+    while (!c->over)
+        if (c->next < SHARES)
+            take(c);
+        else
+            pthread_cond_wait(&c->begun, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+static bool
+play_round(struct crew *c, double explore, struct rec_error *err)
+{
+    pthread_mutex_lock(&c->lock);
+    c->explore = explore;
+    c->next = 0;
+    c->left = SHARES;
+    pthread_cond_broadcast(&c->begun);
+    while (c->next < SHARES)
+        take(c);
+    while (c->left)
+        pthread_cond_wait(&c->ended, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+    for (int i = 0; i < SHARES; i++)
+        if (c->training->share[i].failed) {
+            *err = c->training->share[i].err;
+            return false;
+        }
     return true;
 }
 
 static bool
 train(struct training *t, struct rec_error *err)
 {
-    uint64_t rounds = t->options->jobs / ALLOC_VALUE_STREAMS;
-    for (uint64_t i = 0; i < rounds && !(t->options->stop && t->options->stop()); i++) {
+    struct crew c = {.training = t,
+                     .lock = PTHREAD_MUTEX_INITIALIZER,
+                     .begun = PTHREAD_COND_INITIALIZER,
+                     .ended = PTHREAD_COND_INITIALIZER,
+                     .next = SHARES};
+    const struct alloc_value_options *o = t->options;
+    uint64_t rounds = o->jobs / ALLOC_VALUE_STREAMS;
+    pthread_t thread[SHARES];
+    uint32_t nthreads = 1; /* with this one */
+    bool ok = true;
+    for (; nthreads < o->threads && nthreads < SHARES; nthreads++)
+        if (pthread_create(&thread[nthreads], NULL, help, &c))
+            break;
+    for (uint64_t i = 0; ok && i < rounds && !(o->stop && o->stop()); i++) {
         double done = (double)i / (double)rounds;
-        for (uint32_t s = 0; s < ALLOC_VALUE_STREAMS; s++)
-            if (!play(t, s, EXPLORE * (1 - done), err))
-                return false;
-        if (i > 0)
+        ok = play_round(&c, EXPLORE * (1 - done), err);
+        if (ok && i > 0)
             step(t, RATE_FIRST * rng_pow(RATE_LAST / RATE_FIRST, done));
     }
+    pthread_mutex_lock(&c.lock);
+    c.over = true;
+    pthread_cond_broadcast(&c.begun);
+    pthread_mutex_unlock(&c.lock);
+    for (uint32_t i = 1; i < nthreads; i++)
+        pthread_join(thread[i], NULL);
     value_round(t->value);
-    return true;
+    return ok;
 }
 
 struct alloc_value *

@@ -36,7 +36,7 @@ mean_work(const struct learn_course_options *course, const struct learn_setting 
 
 struct alloc_value *
 learn_value(const struct learn_world *world, const struct learn_setting *setting,
-            uint64_t jobs, uint32_t seed, struct rec_error *err)
+            uint64_t jobs, uint32_t seed, uint32_t threads, struct rec_error *err)
 {
     const struct learn_course_options *course = &world->course;
     struct learn_draws *draws[ALLOC_VALUE_STREAMS] = {NULL};
@@ -48,6 +48,7 @@ learn_value(const struct learn_world *world, const struct learn_setting *setting
                                           .nkinds = course->ntemplates,
                                           .jobs = jobs,
                                           .seed = seed,
+                                          .threads = threads,
                                           .next = next,
                                           .context = draws,
                                           .stop = course->stop};

@@ -1,53 +1,118 @@
 /*
- * What states are worth (lib/alloc/value.c, value_train.c): the network by hand, and a
- * value whose weights are all 0, which decides as the rule first: rollouts with it count
- * the same jobs (discount 1) and so decide the same.
+ * What states are worth (lib/alloc/value.c, value_train.c): the network by hand, its
+ * inputs of blocks, and a value whose weights are all 0, which decides as the rule first:
+ * rollouts with it count the same jobs (discount 1) and so decide the same.
  */
 #include "bound_settings.h"
 
 #include "../../lib/alloc/value.h"
 
-/* Two servers, scales 1, 2, 4 and 8 s. Server 1 is free in 8 ln 2 s: its inputs are
- * 1 - 2^-8, 1 - 2^-4, 1 - 2^-2 and 1 - 2^-1. Unit 5 of the first layer has the bias 1 and
- * weights 2 and -4 of the last input of both servers: 1 - 4 / 2 = -1 becomes 0, and
- * without the job 1. Unit 3 of the second layer has the bias 0.25 and weight 3 of that
- * unit, and the result is 10 and twice this: 10.5, or 16.5. If all of it is discounted by
- * a half, refusing a job is worth 8.25, and starting it 1 + 5.25. */
+/* Two servers. Server 1 is free in s ln 2, where s is the first scale, 3/5 of the mean
+ * work: its inputs are 1 - 2^-1, 1 - 2^-3, 1 - 2^-9 and 1 - 2^-27. Unit 5 of the first
+ * layer has the bias 1 and weights 2 and -4 of the first input of both servers: 1 - 4 / 2
+ * = -1 becomes 0, and without the job 1. Unit 3 of the second layer has the bias 0.25 and
+ * weight 3 of that unit, and the result is 10 and twice this: 10.5, or 16.5. If all of it
+ * is discounted by a half, refusing a job is worth 8.25, and starting it 1 + 5.25. */
 static void
 test_network(void **state)
 {
-    struct alloc_value *v = value_new("", 2, 1, &err);
-    struct value_option option = {2, 8 * log(2)};
-    float sum[VALUE_FIRST], second[VALUE_SECOND], input[VALUE_SCALES];
+    struct alloc_value *v = value_new("", 2, NULL, 0, 5, &err);
+    struct value_option option = {2, 3 * log(2)};
+    struct value_sets *sets;
+    struct value_state now;
+    float second[VALUE_SECOND], input[VALUE_SCALES];
     double worth;
     (void)state;
     assert_non_null(v);
     v->discount = 0.5;
-    for (int i = 0; i < VALUE_SCALES; i++)
-        v->scale[i] = 1 << i;
     value_first_bias(v)[5] = 1;
-    value_first(v, 3)[5] = 2;
-    value_first(v, 7)[5] = -4;
+    value_first(v, 0)[5] = 2;
+    value_first(v, 4)[5] = -4;
     value_second(v, 5)[3] = 3;
     value_second_bias(v)[3] = 0.25;
     value_third(v)[3] = 2;
     *value_third_bias(v) = 10;
-    value_inputs(v, 8 * log(2), input);
+    value_server(v, 3 * log(2), input);
     for (int i = 0; i < VALUE_SCALES; i++)
-        assert_near(input[i], 1 - pow(2, -(8 >> i)), 1e-6);
-    value_empty(v, sum);
-    assert_near(value_worth(v, sum, second), 16.5, 1e-6);
-    assert_int_equal(value_choose(v, NULL, sum, &option, 1, &worth), 1);
+        assert_near(input[i], 1 - pow(2, -pow(3, i)), 1e-6);
+    sets = value_sets_new(v, NULL, &err);
+    assert_non_null(sets);
+    value_empty(sets, &now);
+    assert_near(value_worth(sets, &now, second), 16.5, 1e-6);
+    assert_int_equal(value_choose(sets, &now, &option, 1, &worth), 1);
     assert_near(worth, 8.25, 1e-6);
-    value_add(v, sum, 2, 8 * log(2));
-    assert_near(value_worth(v, sum, second), 10.5, 1e-6);
-    value_add(v, sum, 1, INFINITY); /* -1 + 2 */
-    assert_near(value_worth(v, sum, second), 16.5, 1e-6);
+    value_add(sets, &now, 2, 3 * log(2));
+    assert_near(value_worth(sets, &now, second), 10.5, 1e-6);
+    value_add(sets, &now, 1, INFINITY); /* -1 + 2 */
+    assert_near(value_worth(sets, &now, second), 16.5, 1e-6);
     /* with nothing to lose, a job starts */
-    *value_third(v) = value_third(v)[3] = 0;
-    assert_int_equal(value_choose(v, NULL, sum, &option, 1, &worth), 0);
+    value_third(v)[3] = 0;
+    value_empty(sets, &now);
+    assert_int_equal(value_choose(sets, &now, &option, 1, &worth), 0);
     assert_near(worth, 1 + 5, 1e-6);
+    value_sets_free(sets);
     alloc_value_free(v);
+}
+
+/* An island of four servers has three blocks of two, of one shape, 01, 12 and 23, and two
+ * of three, 012 and 123. Server 0 is free in s ln 2 and server 1 in twice that, so at
+ * scale s the blocks have the inputs 3/4, 3/4, 0 and 3/4, 3/4. With server 3 out of
+ * service they are 3/4, 3/4, 1 and 3/4, 1. A unit that adds six of the mean over blocks
+ * of two and eight of the least of blocks of three says 3 + 6, and then 5 + 6. */
+static void
+test_blocks(void **state)
+{
+    struct net *net = net_parse("island:4,1e9,1e-6,1e9", &err);
+    uint32_t size[VALUE_SHAPES], nshapes;
+    struct alloc_value *v;
+    struct value_sets *sets;
+    struct value_state now;
+    float second[VALUE_SECOND], input[4 * VALUE_SCALES];
+    (void)state;
+    assert_non_null(net);
+    assert_true(value_shapes_of(net, size, &nshapes, &err));
+    assert_int_equal(nshapes, 2);
+    assert_int_equal(size[0], 2);
+    assert_int_equal(size[1], 3);
+    v = value_new("a cluster", 4, size, nshapes, 5, &err);
+    assert_non_null(v);
+    assert_int_equal(value_inputs(v), 32);
+    value_first(v, 16)[7] = 6;
+    value_first(v, 28)[7] = 8;
+    value_second(v, 7)[0] = 1;
+    value_third(v)[0] = 1;
+    sets = value_sets_new(v, net, &err);
+    assert_non_null(sets);
+    value_empty(sets, &now);
+    assert_near(value_worth(sets, &now, second), 0, 1e-6);
+    value_add(sets, &now, 1, 3 * log(2));
+    value_add(sets, &now, 2, 6 * log(2));
+    value_blocks(sets, &now, input);
+    for (int i = 0; i < VALUE_SCALES; i++) {
+        double busy = 1 - pow(2, -2 * pow(3, i)); /* of server 1 */
+        assert_near(input[i], 2. / 3 * busy, 1e-6);
+        assert_near(input[VALUE_SCALES + i], 0, 1e-6);
+        assert_near(input[2 * VALUE_SCALES + i], busy, 1e-6);
+        assert_near(input[3 * VALUE_SCALES + i], busy, 1e-6);
+    }
+    assert_near(value_worth(sets, &now, second), 9, 1e-5);
+    value_add(sets, &now, 8, INFINITY);
+    assert_near(value_worth(sets, &now, second), 11, 1e-5);
+    /* another weight: 2 of server 0, and 6 of a block of three */
+    value_first(v, 0)[7] = 2;
+    value_sets_forget(sets);
+    value_empty(sets, &now);
+    value_add(sets, &now, 1, INFINITY);
+    assert_near(value_worth(sets, &now, second), 2 + 2, 1e-5);
+    value_sets_free(sets);
+    /* the cluster has no shape of four servers */
+    v->size[1] = 4;
+    assert_null(value_sets_new(v, net, &err));
+    assert_string_equal(err.text,
+                        "the value for a cluster has inputs for other shapes of "
+                        "blocks");
+    alloc_value_free(v);
+    net_free(net);
 }
 
 /* What rollouts decide, as a list of ends; 0: the job is blocked. */
@@ -109,13 +174,16 @@ test_same(void **state)
                                              alloc_chooser_find(rec_str("learned"))};
         struct alloc_scorer *scorer = alloc_scorer_new(0, 1, &err);
         char text[NET_TEXT_MAX];
+        uint32_t size[VALUE_SHAPES], nshapes;
         struct decided one, other;
         uint32_t horizon = 1 + (uint32_t)random_below(8);
         assert_non_null(scorer);
         make_setting(&s, 64);
         make_stream(&stream, &s, JOBS);
         net_describe(s.placer.net, text);
-        scorer->expert[0].value = value_new(text, net_servers(s.placer.net), 1, &err);
+        assert_true(value_shapes_of(s.placer.net, size, &nshapes, &err));
+        scorer->expert[0].value =
+            value_new(text, net_servers(s.placer.net), size, nshapes, 1, &err);
         assert_non_null(scorer->expert[0].value);
         scorer->expert[0].value->discount = 1;
         scorer->expert[0].value->work = NAN; /* suits jobs of any size */
@@ -138,6 +206,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_network),
+                                       cmocka_unit_test(test_blocks),
                                        cmocka_unit_test(test_same)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
