@@ -46,6 +46,7 @@ struct learning {
     uint32_t units;
     uint64_t held_out, value_jobs;
     const char *values;                  /* of --values; NULL: none */
+    bool select;                         /* --select */
     struct alloc_scorer *start, *scorer; /* the first may be NULL */
 };
 
@@ -148,8 +149,18 @@ read_options(struct learning *l, const struct learn_args *args)
         return cli_usage(
             cli,
             "--units cannot change the number of hidden units in the file of --init");
+    if (args->select_flag &&
+        (args->generations_given || args->minutes_given || args->final_given))
+        return cli_usage(cli,
+                         "--select trains nothing: leave --generations, --minutes and "
+                         "--final out");
     if (args->value_jobs_given && !args->values_given)
         return cli_usage(cli, "--value-jobs is for --values");
+    l->select = args->select_flag;
+    if (l->select) {
+        o->generations = final = 0;
+        minutes = INFINITY;
+    }
     o->seed = (uint32_t)seed;
     o->threads = (uint32_t)threads;
     o->final = (uint32_t) final;
@@ -164,7 +175,7 @@ read_options(struct learning *l, const struct learn_args *args)
         return true;
     if (!(l->start = alloc_scorer_read(args->init_arg, &cli->err)))
         return false;
-    for (uint32_t e = 0; o->generations > 0 && e < l->start->nexperts; e++)
+    for (uint32_t e = 0; (o->generations > 0 || l->select) && e < l->start->nexperts; e++)
         if (l->start->expert[e].value)
             return cli_usage(cli,
                              "%s has values of states, which training would drop: keep "
@@ -357,7 +368,7 @@ train(struct learning *l)
     uint64_t generations = 0;
     bool stopped = false;
 
-    if (l->options.generations == 0) {
+    if (l->options.generations == 0 && !l->select) {
         l->scorer = l->start ? l->start : alloc_scorer_new(l->units, 1, &cli->err);
         l->start = NULL;
         if (l->scorer)
@@ -377,7 +388,8 @@ train(struct learning *l)
                 &cli->err, REC_IO,
                 "interrupted before the first generation was over: there is no result");
     }
-    return l->scorer && cli_set_provenance(cli, "generations", generations) &&
+    return l->scorer &&
+           (l->select || cli_set_provenance(cli, "generations", generations)) &&
            (!stopped || cli_set_provenance(cli, "final", 0));
 }
 

@@ -128,10 +128,12 @@ struct learn_options {
     uint32_t nworlds;
     const struct learn_setting *settings; /* borrowed */
     uint32_t nsettings;
-    uint32_t nexperts;    /* settings of the same expert have the same weights */
-    uint64_t generations; /* at least 1; UINT64_MAX: only `seconds` limits them */
-    double seconds;       /* processor time; INFINITY: only `generations` limits it */
-    double sigma;         /* size of the first steps */
+    uint32_t nexperts; /* settings of the same expert have the same weights */
+    /* UINT64_MAX: only `seconds` limits them; 0: each expert becomes the candidate that
+     * it would start from */
+    uint64_t generations;
+    double seconds; /* processor time; INFINITY: only `generations` limits it */
+    double sigma;   /* size of the first steps */
     uint32_t seed, threads;
     uint32_t
         final; /* episodes that compare the finalists; 0: candidates are not compared */
@@ -152,11 +154,11 @@ struct learn_options {
  * loads, under which most jobs are blocked, from counting alone, and light loads, too.
  *
  * Start: the candidate with the best value over 4 episodes of each setting. Candidates
- * are the experts of `start` and, if there are generations, the first three of the simple
- * rules below. If the experts are as many as those that are trained, each starts from its
- * own unless another candidate is better by more than two standard errors. If `start` is
- * NULL, the candidates are all simple rules, with `units` hidden units whose weights are
- * 0. Their scores, in units of 2 sigma, for an alternative of n servers are
+ * are the experts of `start` and the first three of the simple rules below. If the
+ * experts are as many as those that are trained, each starts from its own unless
+ * another candidate is better by more than two standard errors. If `start` is NULL, the
+ * candidates are all simple rules, with `units` hidden units whose weights are 0. Their
+ * scores, in units of 2 sigma, for an alternative of n servers are
  *     50 - 50 servers: takes the fewest servers, and refuses no job; of equally many the
  *         first, or as the next two say
  *     50 - 50 servers + 5 block-1 + 5 block-3 + 5 block-9
@@ -188,7 +190,7 @@ struct learn_options {
  * becomes the first candidate without a comparison. A generation that was not completed
  * does not count.
  *
- * *generations is how many there were, at least one. The same number gives the same
+ * *generations is how many there were. The same number gives the same
  * scorer whatever `threads` is; if training was stopped, with `final` 0. NULL: *err; its
  * code is REC_OK if training was stopped before the first generation was completed.
  */

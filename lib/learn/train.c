@@ -295,8 +295,7 @@ to_point(const struct trainer *t, const double *weight, size_t nweights, double 
 
 /* Makes the points that an expert can start from, which the caller frees: the experts of
  * `start`, if there is one, and the simple policies of the fewest servers, or all simple
- * ones. Without any generation a policy is only judged: then there is none beside it.
- * Returns how many there are; 0: *err. */
+ * ones. Returns how many there are; 0: *err. */
 static uint32_t
 propose(struct trainer *t, const struct alloc_scorer *start, double **points,
         struct rec_error *err)
@@ -305,11 +304,7 @@ propose(struct trainer *t, const struct alloc_scorer *start, double **points,
     double simple[LEARN_STARTS][ALLOC_FEATURES];
     uint32_t nsimple = learn_starts(servers, 2 * t->options->sigma, simple);
     uint32_t own = start ? start->nexperts : 0;
-    uint32_t n = own;
-    if (!start)
-        n += nsimple;
-    else if (t->options->generations > 0)
-        n += LEARN_FEWEST;
+    uint32_t n = own + (start ? LEARN_FEWEST : nsimple);
     if (!(*points = calloc(n, t->n * sizeof **points))) {
         rec_fail_memory(err);
         return 0;
@@ -386,8 +381,7 @@ start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_e
     ok = ok && judge(t, n, EPISODES_PER_START, err);
     for (uint32_t i = 0; ok && i < t->nsearches; i++) {
         uint32_t best = best_point(&t->search[i], n);
-        if (start && start->nexperts == t->nsearches &&
-            (t->options->generations == 0 || !is_better(t, i, best, i)))
+        if (start && start->nexperts == t->nsearches && !is_better(t, i, best, i))
             best = i; /* the expert of this setting in the file */
         t->search[i].sigma = t->options->sigma;
         ok = start_search(t, i, points + best * t->n, err);
