@@ -223,8 +223,9 @@ struct alloc_value_options {
     struct graph_store *store;
     const struct rec_str *graphs; /* the alternatives of each kind of jobs */
     uint32_t nkinds;
-    double work;   /* mean sequential time * steps of a job, seconds */
-    uint64_t jobs; /* in all streams */
+    double work;     /* mean sequential time * steps of a job, seconds */
+    double discount; /* of a later job: 0 to below 1 */
+    uint64_t jobs;   /* in all streams */
     uint32_t seed, threads;
     /* Draws the next job of a stream, and its kind; from any thread, but for one stream
      * from one at a time. */

@@ -356,11 +356,11 @@ play_valued(struct futures *f, struct lane *lane, const struct coming *coming,
         chosen = value_choose(f->sets, &state, option, n, &best);
         if (i + 1 == f->horizon)
             *worth += factor * best;
-        else if (chosen < n) {
-            *worth += factor;
+        else if (chosen < n)
             lane_occupy(lane, option[chosen].taken,
                         coming->arrival + option[chosen].seconds);
-        }
+        else
+            *worth -= factor;
     }
     return true;
 }
@@ -378,7 +378,7 @@ futures_worth(struct futures *f, const struct alloc_question *q,
         f->value = value;
     }
     begin(f, q, alternative);
-    *worth = alternative ? f->n : 0;
+    *worth = alternative ? 0 : -(double)f->n;
     for (size_t i = 0; i < (size_t)f->n * f->horizon; i++)
         if (!futures_know(f, coming[i].job->kind, err))
             return false;

@@ -148,7 +148,7 @@ value_worth(const struct value_sets *s, const struct value_state *state,
     return value_of_sums(v, sum, second);
 }
 
-/* What is accepted now and later if the job starts so. */
+/* What it is worth that the job starts so, and that it is refused. */
 static double
 started(struct value_sets *s, const struct value_state *state, struct value_option option)
 {
@@ -156,20 +156,26 @@ started(struct value_sets *s, const struct value_state *state, struct value_opti
     float second[VALUE_SECOND];
     value_copy(s, &after, state);
     value_add(s, &after, option.taken, option.seconds);
-    return 1 + value_of_sets(s)->discount * value_worth(s, &after, second);
+    return value_of_sets(s)->discount * value_worth(s, &after, second);
+}
+
+static double
+refused(const struct value_sets *s, const struct value_state *state)
+{
+    float second[VALUE_SECOND];
+    return value_of_sets(s)->discount * value_worth(s, state, second) - 1;
 }
 
 uint32_t
 value_choose(struct value_sets *s, const struct value_state *state,
              const struct value_option *option, uint32_t n, double *worth)
 {
-    float second[VALUE_SECOND];
     uint32_t best = n;
-    *worth = value_of_sets(s)->discount * value_worth(s, state, second);
+    *worth = refused(s, state);
     for (uint32_t i = 0; i < n; i++) {
-        double accepted = started(s, state, option[i]);
-        if (accepted > *worth) {
-            *worth = accepted;
+        double start = started(s, state, option[i]);
+        if (start > *worth) {
+            *worth = start;
             best = i;
         }
     }
@@ -216,12 +222,11 @@ value_decide(struct alloc_value *v, struct alloc_question *q, uint32_t *choice,
 {
     uint32_t n = alloc_question_count(q);
     struct value_state state;
-    float second[VALUE_SECOND];
     double best;
     if (!v->sets && !(v->sets = value_sets_new(v, pricer_net(q->pricer), err)))
         return false;
     look(v->sets, q, &state);
-    best = v->discount * value_worth(v->sets, &state, second);
+    best = refused(v->sets, &state);
     *choice = ALLOC_REFUSED;
     if (worths)
         worths[n] = best;

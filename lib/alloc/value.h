@@ -1,8 +1,10 @@
 /*
- * The worth of a state of the cluster after a job was decided: how many jobs will be
- * accepted from then on, each later one counting `discount` times the one before it. It
- * is what a network of two hidden layers (rectified linear units) says, whose inputs tell
- * of each server when it will be free, and how soon blocks of servers will be.
+ * The worth of a state of the cluster after a job was decided: less than 0 by the jobs
+ * that will be blocked from then on, each later one counting `discount` times the one
+ * before it. Jobs that will be accepted would say the same, but in numbers so large that
+ * their last digits decide where few jobs are blocked. It is what a network of two hidden
+ * layers (rectified linear units) says, whose inputs tell of each server when it will be
+ * free, and how soon blocks of servers will be.
  *
  * A policy that takes the answer with the most worthy state looks one step ahead of what
  * the network has learned (Sutton and Barto, "Reinforcement Learning", 2018, 6.8:
@@ -105,8 +107,8 @@ struct value_option {
     double seconds; /* until it ends */
 };
 
-/* The best answer in a state: an option, or n if the job is refused. *worth is what is
- * accepted now and later. */
+/* The best answer in a state: an option, or n if the job is refused. *worth is what it is
+ * worth now and later: a job that is refused costs 1. */
 uint32_t value_choose(struct value_sets *sets, const struct value_state *state,
                       const struct value_option *option, uint32_t n, double *worth);
 /* Does it know the cluster of a question, where no job waits? */

@@ -12,7 +12,6 @@
 #define RATE_FIRST 1e-3
 #define RATE_LAST 2e-6
 #define EXPLORE 0.02
-#define DISCOUNT 0.99
 #define MOMENT 0.9f
 #define SQUARES 0.999f
 
@@ -75,7 +74,7 @@ draw_weights(struct training *t, struct rec_error *err)
             value_second(v, i)[j] = (float)rng_normal(rng, sqrt(2.0 / VALUE_FIRST));
     for (int j = 0; j < VALUE_SECOND; j++)
         value_third(v)[j] = (float)rng_normal(rng, sqrt(1.0 / VALUE_SECOND));
-    *value_third_bias(v) = (float)(0.75 / (1 - v->discount));
+    *value_third_bias(v) = (float)(-0.25 / (1 - v->discount));
     rng_free(rng);
     return true;
 }
@@ -147,7 +146,7 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
     if (!value_shapes_of(net, size, &nshapes, err) ||
         !(t->value = value_new(text, net_servers(net), size, nshapes, o->work, err)))
         return false;
-    t->value->discount = DISCOUNT;
+    t->value->discount = o->discount;
     n = value_weights(t->value);
     t->mean = calloc(n, sizeof(float));
     t->square = calloc(n, sizeof(float));
