@@ -44,8 +44,9 @@ struct learning {
     struct rec_arena arena;
     bool shared, by_shape, apart;
     uint32_t units;
-    uint64_t held_out, value_jobs;
-    const char *values;                  /* of --values; NULL: none */
+    uint64_t held_out, value_jobs, taught_jobs;
+    const char *values, *taught;         /* of --values, --taught; NULL: none */
+    const char *teacher;                 /* of --teacher */
     bool select;                         /* --select */
     struct alloc_scorer *start, *scorer; /* the first may be NULL */
 };
@@ -138,6 +139,8 @@ read_options(struct learning *l, const struct learn_args *args)
         !cli_count(cli, "held-out", args->held_out_arg, 0, 1000000, &l->held_out) ||
         !cli_count(cli, "value-jobs", args->value_jobs_arg, 1, 1000000000000,
                    &l->value_jobs) ||
+        !cli_count(cli, "taught-jobs", args->taught_jobs_arg, 1, 1000000000000,
+                   &l->taught_jobs) ||
         !cli_count(cli, "final", args->final_arg, 0, 100000, &final) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX / 2, &seed))
         return false;
@@ -156,6 +159,10 @@ read_options(struct learning *l, const struct learn_args *args)
                          "--final out");
     if (args->value_jobs_given && !args->values_given)
         return cli_usage(cli, "--value-jobs is for --values");
+    if (args->taught_given != args->teacher_given ||
+        (args->taught_jobs_given && !args->taught_given))
+        return cli_usage(cli, "--taught needs a --teacher, which is, as --taught-jobs, "
+                              "for nothing else");
     l->select = args->select_flag;
     if (l->select) {
         o->generations = final = 0;
@@ -171,6 +178,8 @@ read_options(struct learning *l, const struct learn_args *args)
     o->seconds = 60 * minutes;
     l->units = (uint32_t)units;
     l->values = args->values_given ? args->values_arg : NULL;
+    l->taught = args->taught_given ? args->taught_arg : NULL;
+    l->teacher = args->teacher_arg;
     if (!args->init_given)
         return true;
     if (!(l->start = alloc_scorer_read(args->init_arg, &cli->err)))
@@ -407,22 +416,46 @@ setting_of(const struct learning *l, uint64_t expert)
     return found;
 }
 
-/* The next expert of a list; NULL: there is no such one, or it has no single setting. */
+/* The next expert of the list of an option; NULL: there is no such one, or it has no
+ * single setting. */
 static const struct learn_setting *
-next_of(struct learning *l, struct rec_str *list, uint64_t *expert)
+next_of(struct learning *l, const char *option, struct rec_str *list, uint64_t *expert)
 {
     const struct learn_setting *setting = NULL;
     struct rec_str word;
     rec_str_split(list, ',', &word);
     if (!rec_parse_uint(word, expert) || *expert < 1 || *expert > l->scorer->nexperts)
-        cli_usage(l->cli, "--values needs numbers of experts, 1 to %u, got '%.*s'",
+        cli_usage(l->cli, "--%s needs numbers of experts, 1 to %u, got '%.*s'", option,
                   l->scorer->nexperts, (int)word.len, word.ptr);
     else if (!(setting = setting_of(l, *expert)))
         cli_usage(l->cli,
-                  "--values needs experts that are trained for one setting: expert %llu "
+                  "--%s needs experts that are trained for one setting: expert %llu "
                   "is not",
-                  (unsigned long long)*expert);
+                  option, (unsigned long long)*expert);
     return setting;
+}
+
+/* Of all experts of a list. */
+static bool
+check_list(struct learning *l, const char *option, const char *list)
+{
+    struct rec_str rest = list ? rec_str(list) : (struct rec_str){0};
+    uint64_t expert;
+    while (rest.ptr)
+        if (!next_of(l, option, &rest, &expert))
+            return false;
+    return true;
+}
+
+/* An interrupt has ended what an expert was trained on last. */
+static void
+warn_interrupted(struct learning *l, uint64_t expert)
+{
+    if (is_interrupted())
+        cli_warn(l->cli,
+                 "interrupted: expert %llu is not what the same command gives without an "
+                 "interrupt",
+                 (unsigned long long)expert);
 }
 
 /* --values. Each expert has as many seeds as streams. */
@@ -430,13 +463,10 @@ static bool
 train_values(struct learning *l)
 {
     struct cli *cli = l->cli;
-    struct rec_str all = l->values ? rec_str(l->values) : (struct rec_str){0}, rest;
+    struct rec_str rest = l->values ? rec_str(l->values) : (struct rec_str){0};
     uint64_t expert;
-    for (rest = all; rest.ptr;)
-        if (!next_of(l, &rest, &expert))
-            return false;
-    for (rest = all; rest.ptr;) {
-        const struct learn_setting *setting = next_of(l, &rest, &expert);
+    while (rest.ptr) {
+        const struct learn_setting *setting = next_of(l, "values", &rest, &expert);
         struct alloc_value **value = &l->scorer->expert[expert - 1].value;
         alloc_value_free(*value);
         *value = learn_value(&l->worlds[setting->world], setting, l->value_jobs,
@@ -444,11 +474,49 @@ train_values(struct learning *l)
                              l->options.threads, &cli->err);
         if (!*value)
             return false;
-        if (is_interrupted())
-            cli_warn(cli,
-                     "interrupted: the value of expert %llu is not what the same "
-                     "command gives without an interrupt",
-                     (unsigned long long)expert);
+        warn_interrupted(l, expert);
+    }
+    return true;
+}
+
+/* --teacher, which plays on the cluster of a lesson. */
+static bool
+teach(struct learning *l, uint64_t expert, struct learn_lesson *lesson)
+{
+    struct cli *cli = l->cli;
+    struct alloc_choosing teacher = {0}, base = {.chooser = alloc_choosers};
+    const struct learn_world *world = lesson->world;
+    struct alloc_choice choice = {.admission = &world->course.admission,
+                                  .store = world->store,
+                                  .base = &base,
+                                  .horizon = 30,
+                                  .seed = lesson->seed};
+    bool ok = alloc_choosing_open(&teacher, l->teacher, &choice, &cli->err);
+    if (!ok && cli->err.code == REC_USAGE)
+        cli_usage(cli, "--teacher %s", cli->err.text);
+    lesson->teacher = &teacher;
+    ok = ok && learn_teach(l->scorer, (uint32_t)expert - 1, lesson, &cli->err);
+    alloc_choosing_close(&teacher);
+    return ok;
+}
+
+/* --taught. The seeds are those behind the ones of values. */
+static bool
+teach_all(struct learning *l)
+{
+    struct rec_str rest = l->taught ? rec_str(l->taught) : (struct rec_str){0};
+    uint64_t expert;
+    while (rest.ptr) {
+        const struct learn_setting *setting = next_of(l, "taught", &rest, &expert);
+        struct learn_lesson lesson = {
+            .world = &l->worlds[setting->world],
+            .setting = setting,
+            .jobs = l->taught_jobs,
+            .seed = l->options.seed + (l->scorer->nexperts + 1) * ALLOC_VALUE_STREAMS +
+                    (uint32_t)expert};
+        if (!teach(l, expert, &lesson))
+            return false;
+        warn_interrupted(l, expert);
     }
     return true;
 }
@@ -462,7 +530,9 @@ train_and_judge(struct learning *l)
     bool ok;
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);
-    ok = train(l) && train_values(l) && judge(l);
+    ok = train(l) && check_list(l, "values", l->values) &&
+         check_list(l, "taught", l->taught) && train_values(l) && teach_all(l) &&
+         judge(l);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
     return ok;

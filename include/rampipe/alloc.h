@@ -283,6 +283,10 @@ struct alloc_chooser {
      * which no later one is preferred, by finish and nservers alone: is `a` preferred to
      * `b`, which comes before it? Futures of such a rule are played faster. */
     bool (*better)(const struct alloc_alternative *a, const struct alloc_alternative *b);
+    /* As `decide`, and says what answers are worth (alloc_choosing_judge()), if it can;
+     * `worths` may be NULL. NULL: it never can. */
+    bool (*judge)(void *self, struct alloc_question *question, uint32_t *choice,
+                  double *worths, struct rec_error *err);
 };
 
 /**
@@ -318,6 +322,12 @@ bool alloc_choosing_open(struct alloc_choosing *choosing, const char *text,
                          const struct alloc_choice *choice,
                          struct rec_error *err) REC_MUST_CHECK;
 void alloc_choosing_close(struct alloc_choosing *choosing);
+/** Decides, and writes what each alternative is worth, and last a refusal: of two answers
+ * the one after which n jobs fewer will be blocked is worth n more. -INFINITY: not known;
+ * choosers that only decide know it of no answer. */
+bool alloc_choosing_judge(const struct alloc_choosing *choosing,
+                          struct alloc_question *question, uint32_t *choice,
+                          double *worths, struct rec_error *err) REC_MUST_CHECK;
 /** The heuristics that a learned chooser was trained with, as in struct alloc_scorer. 0:
  * the chooser is not a learned one, or its file does not name them. */
 uint32_t alloc_choosing_trained(const struct alloc_choosing *choosing);

@@ -52,6 +52,8 @@ double rng_log(double x);
 double rng_log1p(double x);
 double rng_exp(double x);
 double rng_pow(double x, double y);
+/** tanh(x), the same bits on every machine, within 2e-16. */
+double rng_tanh(double x);
 /** sin(pi x), the same bits on every machine, within 0.8 units in the last place. */
 double rng_sinpi(double x);
 

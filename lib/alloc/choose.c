@@ -7,6 +7,7 @@
  */
 #include "private.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -105,15 +106,15 @@ fewest_servers(void *self, struct alloc_question *q, uint32_t *choice,
 }
 
 const struct alloc_chooser alloc_choosers[] = {
-    {"first", NULL, false, NULL, NULL, NULL, first, alloc_never_better},
-    {"first-degree", NULL, false, NULL, NULL, NULL, first_degree, NULL},
-    {"fastest", NULL, false, NULL, NULL, NULL, fastest, is_faster},
-    {"fewest-servers", NULL, false, NULL, NULL, NULL, fewest_servers, is_smaller},
+    {"first", NULL, false, NULL, NULL, NULL, first, alloc_never_better, NULL},
+    {"first-degree", NULL, false, NULL, NULL, NULL, first_degree, NULL, NULL},
+    {"fastest", NULL, false, NULL, NULL, NULL, fastest, is_faster, NULL},
+    {"fewest-servers", NULL, false, NULL, NULL, NULL, fewest_servers, is_smaller, NULL},
     {"learned", "FILE", true, alloc_scorer_open, alloc_scorer_free, NULL,
-     alloc_scorer_decide, NULL},
+     alloc_scorer_decide, NULL, alloc_scorer_judge},
     {"rollout", "N", true, alloc_rollout_open, alloc_rollout_free, alloc_rollout_arrive,
-     alloc_rollout_decide, NULL},
-    {NULL, NULL, false, NULL, NULL, NULL, NULL, NULL}};
+     alloc_rollout_decide, NULL, alloc_rollout_judge},
+    {NULL, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL}};
 
 const struct alloc_chooser *
 alloc_chooser_find(struct rec_str name)
@@ -122,6 +123,18 @@ alloc_chooser_find(struct rec_str name)
         if (rec_str_is(name, row->name))
             return row;
     return NULL;
+}
+
+bool
+alloc_choosing_judge(const struct alloc_choosing *c, struct alloc_question *q,
+                     uint32_t *choice, double *worths, struct rec_error *err)
+{
+    uint32_t n = alloc_question_count(q);
+    for (uint32_t i = 0; i <= n; i++)
+        worths[i] = -INFINITY;
+    if (c->chooser->judge)
+        return c->chooser->judge(c->self, q, choice, worths, err);
+    return c->chooser->decide(c->self, q, choice, err);
 }
 
 /* Writes all names, with their arguments, for a message. */

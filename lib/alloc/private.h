@@ -14,6 +14,8 @@ void *alloc_scorer_open(const struct alloc_choice *choice,
                         struct rec_error *err) REC_MUST_CHECK;
 bool alloc_scorer_decide(void *self, struct alloc_question *question, uint32_t *choice,
                          struct rec_error *err) REC_MUST_CHECK;
+bool alloc_scorer_judge(void *self, struct alloc_question *question, uint32_t *choice,
+                        double *worths, struct rec_error *err) REC_MUST_CHECK;
 
 void *alloc_rollout_open(const struct alloc_choice *choice,
                          struct rec_error *err) REC_MUST_CHECK;
@@ -21,5 +23,7 @@ void alloc_rollout_free(void *self);
 bool alloc_rollout_arrive(void *self, const struct graph_job *job, struct rec_error *err);
 bool alloc_rollout_decide(void *self, struct alloc_question *question, uint32_t *choice,
                           struct rec_error *err) REC_MUST_CHECK;
+bool alloc_rollout_judge(void *self, struct alloc_question *question, uint32_t *choice,
+                         double *worths, struct rec_error *err) REC_MUST_CHECK;
 
 #endif

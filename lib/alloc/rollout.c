@@ -312,9 +312,18 @@ is_tried(const struct rollout *r, uint32_t answer, uint32_t n)
     return better < VALUED_ANSWERS;
 }
 
+/* Notes what an answer is worth. */
+static void
+note_worth(const struct rollout *r, uint32_t answer, uint32_t n, double accepted,
+           double *worths)
+{
+    if (worths)
+        worths[answer < n ? answer : n] = accepted / r->futures;
+}
+
 bool
-alloc_rollout_decide(void *self, struct alloc_question *q, uint32_t *choice,
-                     struct rec_error *err)
+alloc_rollout_judge(void *self, struct alloc_question *q, uint32_t *choice,
+                    double *worths, struct rec_error *err)
 {
     struct rollout *r = self;
     uint32_t base, n = alloc_question_count(q);
@@ -342,6 +351,7 @@ alloc_rollout_decide(void *self, struct alloc_question *q, uint32_t *choice,
         return false;
     if (!play(r, q, base, true, &best, err))
         return false;
+    note_worth(r, base, n, best, worths);
     for (uint32_t i = 0; i <= n; i++) {
         uint32_t other = i < n ? i : ALLOC_REFUSED;
         const struct alloc_alternative *alternative =
@@ -353,10 +363,18 @@ alloc_rollout_decide(void *self, struct alloc_question *q, uint32_t *choice,
             continue;
         if (!play(r, q, other, false, &accepted, err))
             return false;
+        note_worth(r, other, n, accepted, worths);
         if (accepted > best) {
             best = accepted;
             *choice = other;
         }
     }
     return true;
+}
+
+bool
+alloc_rollout_decide(void *self, struct alloc_question *q, uint32_t *choice,
+                     struct rec_error *err)
+{
+    return alloc_rollout_judge(self, q, choice, NULL, err);
 }

@@ -1,9 +1,7 @@
 /*
  * The learned chooser: every alternative that can start gets a score, and the highest one
  * wins if it is at least 0 (struct alloc_scorer). Weights are read from and written to
- * records; those of features that a file does not name are 0. tanh() is computed from
- * lib/random's exponential, because the C library's differs between machines by the last
- * bit, and so might the choice.
+ * records; those of features that a file does not name are 0.
  */
 #include "private.h"
 #include "value.h"
@@ -75,15 +73,6 @@ dot(const double *a, const double *b)
     return sum;
 }
 
-/* tanh(x) with the same bits on every machine; from |x|, so that exp() cannot
- * overflow. */
-static double
-squash(double x)
-{
-    double e = rng_exp(-2 * fabs(x)), y = (1 - e) / (1 + e);
-    return x < 0 ? -y : y;
-}
-
 /* The expert whose center is nearest to the regime among the features. */
 static const struct alloc_expert *
 expert_for(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
@@ -105,14 +94,32 @@ expert_for(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
     return found;
 }
 
+/* Adds what four hidden units say. Their sums are taken side by side, so that additions
+ * need not wait for each other. */
+static double
+add_four(double all, const double *unit, const double *feature)
+{
+    enum { WIDTH = ALLOC_FEATURES + 1 };
+    double sum[4] = {0};
+    for (int i = 0; i < ALLOC_FEATURES; i++)
+        for (int u = 0; u < 4; u++)
+            sum[u] += unit[u * WIDTH + i] * feature[i];
+    for (int u = 0; u < 4; u++)
+        all += unit[u * WIDTH + ALLOC_FEATURES] * rng_tanh(sum[u]);
+    return all;
+}
+
 /* `weight` is laid out as in struct alloc_expert. */
 static double
 score_of(const double *weight, uint32_t units, const double *feature)
 {
     double sum = dot(weight, feature);
     const double *unit = weight + ALLOC_FEATURES;
-    for (uint32_t u = 0; u < units; u++, unit += ALLOC_FEATURES + 1)
-        sum += unit[ALLOC_FEATURES] * squash(dot(unit, feature));
+    uint32_t u = 0;
+    for (; u + 4 <= units; u += 4, unit += 4 * (ALLOC_FEATURES + 1))
+        sum = add_four(sum, unit, feature);
+    for (; u < units; u++, unit += ALLOC_FEATURES + 1)
+        sum += unit[ALLOC_FEATURES] * rng_tanh(dot(unit, feature));
     return sum;
 }
 
@@ -149,8 +156,8 @@ scorer_value(void *scorer, struct alloc_question *q, struct alloc_value **value,
 }
 
 bool
-alloc_scorer_decide(void *self, struct alloc_question *q, uint32_t *choice,
-                    struct rec_error *err)
+alloc_scorer_judge(void *self, struct alloc_question *q, uint32_t *choice, double *worths,
+                   struct rec_error *err)
 {
     const struct alloc_scorer *s = self;
     uint32_t n = alloc_question_count(q);
@@ -160,7 +167,7 @@ alloc_scorer_decide(void *self, struct alloc_question *q, uint32_t *choice,
     if (!scorer_value(self, q, &value, err))
         return false;
     if (value)
-        return value_decide(value, q, choice, NULL, err);
+        return value_decide(value, q, choice, worths, err);
     *choice = ALLOC_NONE;
     for (uint32_t i = 0; i < n; i++) {
         const struct alloc_alternative *alternative = alloc_question_try(q, i, err);
@@ -184,6 +191,13 @@ alloc_scorer_decide(void *self, struct alloc_question *q, uint32_t *choice,
     if (weight && *choice == ALLOC_NONE)
         *choice = ALLOC_REFUSED;
     return true;
+}
+
+bool
+alloc_scorer_decide(void *self, struct alloc_question *q, uint32_t *choice,
+                    struct rec_error *err)
+{
+    return alloc_scorer_judge(self, q, choice, NULL, err);
 }
 
 /* ---- records ------------------------------------------------------------- */

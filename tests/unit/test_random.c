@@ -262,6 +262,7 @@ test_functions(void **state)
         assert_true(error_of(rng_log1p(ldexp(u, -60)), log1pl(ldexpl(u, -60))) < 1);
         y = (v - 0.5) * (i % 2 ? 1400 : 4);
         assert_true(error_of(rng_exp(y), expl(y)) < 0.501);
+        assert_true(fabsl(rng_tanh(y) - tanhl(y)) < 2e-16L);
         y = 4 * v;
         assert_true(error_of(rng_pow(-rng_log(u), y), powl(-rng_log(u), y)) < 0.6);
     }
