@@ -218,17 +218,17 @@ struct learn_lesson {
 };
 
 /**
- * Expert iteration: an expert of a scorer learns to answer as a teacher does, in states to
- * which its own answers lead (Anthony, Tian and Barber, "Thinking Fast and Slow with Deep
- * Learning and Tree Search", 2017; Ross, Gordon and Bagnell, "A Reduction of Imitation
- * Learning and Structured Prediction to No-Regret Online Learning", 2011). Scores s stand
- * for shares of answers, exp(s) of each alternative and 1 of a refusal. They move towards
- * those that the teacher would give: exp(worth / 0.1), where it tells what answers are
- * worth in jobs (alloc_choosing_judge()), else all to its answer. At first the teacher
- * decides, and from half of the jobs on the expert alone. Steps are those of Adam, one for
- * 128 jobs, and shrink from 1e-2 to 1e-5 in units of 1 / the spread of each feature.
- * Weights of hidden units that are 0 begin at random. It ends early if the course is
- * stopped. False: *err.
+ * Expert iteration: an expert of a scorer learns to answer as a teacher does, in states
+ * to which its own answers lead (Anthony, Tian and Barber, "Thinking Fast and Slow with
+ * Deep Learning and Tree Search", 2017; Ross, Gordon and Bagnell, "A Reduction of
+ * Imitation Learning and Structured Prediction to No-Regret Online Learning", 2011).
+ * Scores s stand for shares of answers, exp(s) of each alternative and 1 of a refusal.
+ * They move towards those that the teacher would give: exp(worth / 0.1), where it tells
+ * what answers are worth in jobs (alloc_choosing_judge()), else all to its answer. At
+ * first the teacher decides, and from half of the jobs on the expert alone. Steps are
+ * those of Adam, one for 128 jobs, and shrink from 1e-2 to 1e-5 in units of 1 / the
+ * spread of each feature. Weights of hidden units that are 0 begin at random. It ends
+ * early if the course is stopped. False: *err.
  */
 bool learn_teach(struct alloc_scorer *scorer, uint32_t expert,
                  const struct learn_lesson *lesson, struct rec_error *err) REC_MUST_CHECK;

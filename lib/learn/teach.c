@@ -31,7 +31,7 @@ struct pupil {
     struct rng *rng;
     uint32_t units;
     size_t nweights;
-    /* As those of an expert, but in units of 1 / spread; Adam's moments of their slopes. */
+    /* As those of an expert, in units of 1 / spread; Adam's moments of their slopes. */
     double *weight, *slope, *mean, *square;
     struct answer *answer;
     double *output; /* of the hidden units, for each answer */

@@ -15,9 +15,9 @@ next(void *context, uint32_t stream, struct graph_job *job, uint32_t *kind,
     return learn_draws_next(draws[stream], job, kind, err);
 }
 
-/* What jobs of later count: a job that comes when the cluster could have done all work of
- * a hundred jobs counts 1/e. With fewer jobs in this time chance has less of a say in what
- * a state is worth. Two digits are enough, and 0.99 at most. */
+/* What later jobs count: one that comes when the cluster could have done all work of a
+ * hundred jobs counts 1/e. The fewer jobs come in this time, the less chance has a say in
+ * what a state is worth. Two digits are enough, and 0.99 at most. */
 static double
 discount_for(double load)
 {
