@@ -61,14 +61,10 @@ void
 alloc_cluster_compare(const struct cli *cli, const struct alloc_cluster *cluster,
                       const char *file, uint32_t trained)
 {
-    uint32_t here = 0;
+    uint32_t here = place_kind_bits(&cluster->placer, cluster->more, cluster->nmore);
     char before[200] = "", now[200] = "";
     for (uint32_t i = 0; place_kinds[i]; i++) {
-        bool is = place_kinds[i] == cluster->placer.kind;
-        for (uint32_t k = 0; k < cluster->nmore; k++)
-            is = is || place_kinds[i] == cluster->more[k].kind;
-        here |= (uint32_t)is << i;
-        if (is)
+        if (here >> i & 1)
             rec_list_name(now, sizeof now, place_kinds[i]->name);
         if (trained >> i & 1)
             rec_list_name(before, sizeof before, place_kinds[i]->name);

@@ -129,6 +129,9 @@ extern const struct place_kind *const place_kinds[];
 const struct place_kind *place_kind_find(struct rec_str name);
 /** The way that is the default on a network: the first one that suits it. */
 const struct place_kind *place_kind_of(const struct net *net);
+/** The ways of `first` and n more: a bit for each row of place_kinds. */
+uint32_t place_kind_bits(const struct place_options *first,
+                         const struct place_options *more, uint32_t n);
 /** Sets options->kind and options->argument to the way that NAME or NAME:ARGUMENT says
  * for options->net; NULL: the default. `text` is borrowed. REC_USAGE: *err says what
  * would be right. */

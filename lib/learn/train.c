@@ -679,25 +679,13 @@ goes_on(const struct trainer *t, double end)
            (t->generation == 0 || progress->seconds + last + end < t->options->seconds);
 }
 
-/* The ways of placing of the training, as in struct alloc_scorer. */
-static uint32_t
-heuristics_of(const struct alloc_admission_options *o)
-{
-    uint32_t bits = 0;
-    for (uint32_t i = 0; place_kinds[i]; i++) {
-        bool is = place_kinds[i] == o->placer.kind;
-        for (uint32_t k = 0; k < o->nmore; k++)
-            is = is || place_kinds[i] == o->more[k].kind;
-        bits |= (uint32_t)is << i;
-    }
-    return bits;
-}
-
 struct alloc_scorer *
 learn_train(const struct learn_options *options, const struct alloc_scorer *start,
             uint32_t units, uint64_t *generations, bool *stopped, struct rec_error *err)
 {
     struct trainer t = {.options = options};
+    const struct alloc_admission_options *admission =
+        &options->worlds[0].course.admission;
     uint64_t settled = SETTLE;
     double end = 0;
     bool ok = prepare(&t, start, start ? start->units : units, err);
@@ -724,7 +712,8 @@ learn_train(const struct learn_options *options, const struct alloc_scorer *star
     if (*stopped && t.generation > 0)
         ok = end_searches(&t, false, err);
     if (ok)
-        t.result->heuristics = heuristics_of(&options->worlds[0].course.admission);
+        t.result->heuristics =
+            place_kind_bits(&admission->placer, admission->more, admission->nmore);
     if (!ok) {
         alloc_scorer_free(t.result);
         t.result = NULL;

@@ -47,6 +47,20 @@ check_argument(const struct place_options *options, const char *text,
     return own || rec_fail(err, wrong.code, "%s: the argument %s", text, wrong.text);
 }
 
+uint32_t
+place_kind_bits(const struct place_options *first, const struct place_options *more,
+                uint32_t n)
+{
+    uint32_t bits = 0;
+    for (uint32_t i = 0; place_kinds[i]; i++) {
+        bool is = place_kinds[i] == first->kind;
+        for (uint32_t k = 0; k < n; k++)
+            is = is || place_kinds[i] == more[k].kind;
+        bits |= (uint32_t)is << i;
+    }
+    return bits;
+}
+
 bool
 place_options_parse(struct place_options *options, const char *text,
                     struct rec_error *err)
