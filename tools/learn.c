@@ -494,6 +494,9 @@ teach(struct learning *l, uint64_t expert, struct learn_lesson *lesson)
     bool ok = alloc_choosing_open(&teacher, l->teacher, &choice, &cli->err);
     if (!ok && cli->err.code == REC_USAGE)
         cli_usage(cli, "--teacher %s", cli->err.text);
+    if (ok)
+        alloc_cluster_compare(cli, l->clusters, teacher.argument,
+                              alloc_choosing_trained(&teacher));
     lesson->teacher = &teacher;
     ok = ok && learn_teach(l->scorer, (uint32_t)expert - 1, lesson, &cli->err);
     alloc_choosing_close(&teacher);

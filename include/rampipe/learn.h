@@ -227,8 +227,9 @@ struct learn_lesson {
  * what answers are worth in jobs (alloc_choosing_judge()), else all to its answer. At
  * first the teacher decides, and from half of the jobs on the expert alone. Steps are
  * those of Adam, one for 128 jobs, and shrink from 1e-2 to 1e-5 in units of 1 / the
- * spread of each feature. Weights of hidden units that are 0 begin at random. It ends
- * early if the course is stopped. False: *err.
+ * spread of each feature. Weights of hidden units that are 0 begin at random. If the
+ * scorer does not say how jobs were placed, it does now. It ends early if the course is
+ * stopped. False: *err.
  */
 bool learn_teach(struct alloc_scorer *scorer, uint32_t expert,
                  const struct learn_lesson *lesson, struct rec_error *err) REC_MUST_CHECK;
