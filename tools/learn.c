@@ -481,24 +481,25 @@ train_values(struct learning *l)
 
 /* --teacher, which plays on the cluster of a lesson. */
 static bool
-teach(struct learning *l, uint64_t expert, struct learn_lesson *lesson)
+teach(struct learning *l, uint64_t expert, const struct learn_lesson *plan)
 {
     struct cli *cli = l->cli;
     struct alloc_choosing teacher = {0}, base = {.chooser = alloc_choosers};
-    const struct learn_world *world = lesson->world;
+    const struct learn_world *world = plan->world;
+    struct learn_lesson lesson = *plan;
     struct alloc_choice choice = {.admission = &world->course.admission,
                                   .store = world->store,
                                   .base = &base,
                                   .horizon = 30,
-                                  .seed = lesson->seed};
+                                  .seed = plan->seed};
     bool ok = alloc_choosing_open(&teacher, l->teacher, &choice, &cli->err);
     if (!ok && cli->err.code == REC_USAGE)
         cli_usage(cli, "--teacher %s", cli->err.text);
     if (ok)
         alloc_cluster_compare(cli, l->clusters, teacher.argument,
                               alloc_choosing_trained(&teacher));
-    lesson->teacher = &teacher;
-    ok = ok && learn_teach(l->scorer, (uint32_t)expert - 1, lesson, &cli->err);
+    lesson.teacher = &teacher;
+    ok = ok && learn_teach(l->scorer, (uint32_t)expert - 1, &lesson, &cli->err);
     alloc_choosing_close(&teacher);
     return ok;
 }

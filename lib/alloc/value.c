@@ -153,7 +153,7 @@ static double
 started(struct value_sets *s, const struct value_state *state, struct value_option option)
 {
     struct value_state after;
-    float second[VALUE_SECOND];
+    float second[VALUE_SECOND] = {0};
     value_copy(s, &after, state);
     value_add(s, &after, option.taken, option.seconds);
     return value_of_sets(s)->discount * value_worth(s, &after, second);
@@ -162,7 +162,7 @@ started(struct value_sets *s, const struct value_state *state, struct value_opti
 static double
 refused(const struct value_sets *s, const struct value_state *state)
 {
-    float second[VALUE_SECOND];
+    float second[VALUE_SECOND] = {0};
     return value_of_sets(s)->discount * value_worth(s, state, second) - 1;
 }
 
