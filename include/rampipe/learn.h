@@ -209,6 +209,7 @@ struct alloc_value *learn_value(const struct learn_world *world,
                                 uint32_t seed, uint32_t threads,
                                 struct rec_error *err) REC_MUST_CHECK;
 
+/** Who teaches an expert, and on which jobs. */
 struct learn_lesson {
     const struct learn_world *world; /* borrowed, as all here */
     const struct learn_setting *setting;

@@ -5,11 +5,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Steps of Adam, one for so many decisions. */
+/* The sizes of Adam's first and last step, and its decay rates. */
 #define RATE_FIRST 1e-2
 #define RATE_LAST 1e-5
 #define MOMENT 0.9
 #define SQUARES 0.999
+
+/* A step follows after this number of decisions, and uses the mean of their slopes. */
 enum { DECISIONS = 128 };
 
 /* A difference in worth, in jobs, for which the better answer has e times the share. */
