@@ -15,8 +15,10 @@
 #define MOMENT 0.9f
 #define SQUARES 0.999f
 
-/* The streams are shared out, and each share is played by one thread in a round. */
-enum { SHARES = 4, SHARE = ALLOC_VALUE_STREAMS / SHARES };
+/* The streams are shared out, and each share is played by one thread in a round. After
+ * EPISODE jobs a stream begins anew on an empty cluster: where much more work arrives
+ * than the servers can do, it would never see one, with which all streams of users begin. */
+enum { SHARES = 4, SHARE = ALLOC_VALUE_STREAMS / SHARES, EPISODE = 1000 };
 
 /* A stream. */
 struct stream {
@@ -28,6 +30,7 @@ struct stream {
 struct share {
     struct training *training;
     uint32_t first; /* of its streams */
+    uint64_t down;  /* bit s: server s is out of service */
     float *slope;   /* of the squared error by each weight; as the weights */
     struct alloc_admission *admission; /* its pricer places the jobs */
     struct futures *futures;
@@ -121,8 +124,7 @@ begin_share(struct training *t, uint32_t i, const struct alloc_admission_options
         !(h->sets = value_sets_new(t->value, options->placer.net, err)) ||
         !know_kinds(h, err))
         return false;
-    for (uint32_t s = h->first; s < h->first + SHARE; s++)
-        t->stream[s].lane.busy = *pricer_taken(pricer, &nwords);
+    h->down = *pricer_taken(pricer, &nwords);
     return true;
 }
 
@@ -285,6 +287,15 @@ note(const struct share *h, struct stream *s, double now, const struct value_sta
     value_blocks(h->sets, state, s->input + v->servers * VALUE_SCALES);
 }
 
+/* Does a stream begin? The streams take turns, so that each step learns from states of all
+ * parts of an episode. */
+static bool
+begins(const struct training *t, uint32_t stream)
+{
+    uint64_t before = (uint64_t)stream * EPISODE / ALLOC_VALUE_STREAMS;
+    return t->steps == 0 || (t->steps + before) % EPISODE == 0;
+}
+
 /* The next job of a stream: what the best answer is worth, is the worth of the state
  * before. */
 static bool
@@ -299,6 +310,10 @@ play(struct share *h, uint32_t stream, double explore)
     double worth;
     if (!o->next(o->context, stream, &job, &kind, &h->err))
         return false;
+    if (begins(h->training, stream)) {
+        s->lane = (struct lane){.busy = h->down};
+        s->is_decided = false;
+    }
     lane_pass(&s->lane, job.arrival);
     if (!futures_options(h->futures, &s->lane, &h->kind[kind], job.steps, job.deadline,
                          &option, &n, &h->err))
@@ -399,7 +414,7 @@ train(struct training *t, struct rec_error *err)
     for (uint64_t i = 0; ok && i < rounds && !(o->stop && o->stop()); i++) {
         double done = (double)i / (double)rounds;
         ok = play_round(&c, EXPLORE * (1 - done), err);
-        if (ok && i > 0)
+        if (ok)
             step(t, RATE_FIRST * rng_pow(RATE_LAST / RATE_FIRST, done));
     }
     pthread_mutex_lock(&c.lock);
