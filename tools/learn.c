@@ -467,11 +467,12 @@ train_values(struct learning *l)
     uint64_t expert;
     while (rest.ptr) {
         const struct learn_setting *setting = next_of(l, "values", &rest, &expert);
-        struct alloc_value **value = &l->scorer->expert[expert - 1].value;
-        alloc_value_free(*value);
-        *value = learn_value(&l->worlds[setting->world], setting, l->value_jobs,
+        struct alloc_value **value = &l->scorer->expert[expert - 1].value,
+                           *start = *value;
+        *value = learn_value(&l->worlds[setting->world], setting, start, l->value_jobs,
                              l->options.seed + (uint32_t)expert * ALLOC_VALUE_STREAMS,
                              l->options.threads, &cli->err);
+        alloc_value_free(start);
         if (!*value)
             return false;
         warn_interrupted(l, expert);

@@ -8,8 +8,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Steps of Adam, and how many answers are drawn at random. */
+/* Steps of Adam, and how many answers are drawn at random. What a start has learned is not
+ * to be forgotten: from there steps begin smaller. */
 #define RATE_FIRST 1e-3
+#define RATE_START 3e-4
 #define RATE_LAST 2e-6
 #define EXPLORE 0.02
 #define MOMENT 0.9f
@@ -48,6 +50,7 @@ struct training {
     float *input;         /* of all streams */
     struct stream *stream;
     struct share share[SHARES];
+    double rate; /* of the first step */
     uint64_t steps;
 };
 
@@ -79,6 +82,22 @@ draw_weights(struct training *t, struct rec_error *err)
         value_third(v)[j] = (float)rng_normal(rng, sqrt(1.0 / VALUE_SECOND));
     *value_third_bias(v) = (float)(-0.25 / (1 - v->discount));
     rng_free(rng);
+    return true;
+}
+
+/* Begins with the weights of a start, if it has the same inputs. */
+static bool
+go_on(struct training *t)
+{
+    struct alloc_value *v = t->value;
+    const struct alloc_value *start = t->options->start;
+    if (!start || strcmp(start->cluster, v->cluster) != 0 ||
+        start->nshapes != v->nshapes ||
+        memcmp(start->size, v->size, v->nshapes * sizeof *v->size) != 0)
+        return false;
+    memcpy(v->weight, start->weight, value_weights(v) * sizeof *v->weight);
+    v->work = start->work;
+    t->rate = RATE_START;
     return true;
 }
 
@@ -162,7 +181,8 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
     for (uint32_t i = 0; i < SHARES; i++)
         if (!begin_share(t, i, &admission, err))
             return false;
-    return draw_weights(t, err);
+    t->rate = RATE_FIRST;
+    return go_on(t) || draw_weights(t, err);
 }
 
 static void
@@ -415,7 +435,7 @@ train(struct training *t, struct rec_error *err)
         double done = (double)i / (double)rounds;
         ok = play_round(&c, EXPLORE * (1 - done), err);
         if (ok)
-            step(t, RATE_FIRST * rng_pow(RATE_LAST / RATE_FIRST, done));
+            step(t, t->rate * rng_pow(RATE_LAST / t->rate, done));
     }
     pthread_mutex_lock(&c.lock);
     c.over = true;
