@@ -128,6 +128,23 @@ block(struct place_placer *p, const struct place_plan *plan)
 
 /* ---- as few communication groups as possible, then as few racks ----------- */
 
+/* True if the plan cannot lie in the box, because fewer of its servers are free than an
+ * op has parts. It says so only on clusters of up to 64 servers, and never of the whole
+ * cluster: there place_units() says which op has no place. */
+static bool
+is_too_full(const struct place_placer *p, const struct place_plan *plan)
+{
+    const struct place_ramp *ramp = place_ramp_of(p);
+    const uint32_t *n = ramp->shape, *m = ramp->limit;
+    uint64_t box, free = 0;
+    if (p->nservers > 64 || (m[0] == n[0] && m[1] == n[1]))
+        return false;
+    box = (~(uint64_t)0 >> (64 - m[1] * n[2])) << ramp->origin[1] * n[2];
+    for (uint32_t c = ramp->origin[0]; c < ramp->origin[0] + m[0]; c++)
+        free |= p->vacancy->free[0] & box << c * n[1] * n[2];
+    return (uint32_t)__builtin_popcountll(free) < plan->largest;
+}
+
 /* Tries a box of limit[0] groups and limit[1] racks at all positions, without wrapping
  * around, until the plan has fitted `nth` times, from the first position on, or from the
  * last one back. If it fits at fewer, it goes to the last one tried at which it fits. */
@@ -144,6 +161,10 @@ try_windows(struct place_placer *p, const struct place_plan *plan, int nth, bool
         for (uint32_t r = 0; r < racks; r++) {
             ramp->origin[0] = back ? groups - 1 - c : c;
             ramp->origin[1] = back ? racks - 1 - r : r;
+            if (is_too_full(p, plan)) {
+                outcome = PLACE_NO_BLOCK;
+                continue;
+            }
             if ((outcome = place_units(p, plan)) != PLACE_PLACED)
                 continue;
             memcpy(last, ramp->origin, sizeof last);
