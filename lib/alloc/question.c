@@ -150,6 +150,7 @@ keep(const struct alloc_question *q, uint32_t i, const struct outline *outline)
     for (uint32_t way = 1; way <= a->way && !a->repeats; way++) {
         const struct tried *before = &q->tried[i - way];
         a->repeats = before->is_tried && before->trial.outcome == t->trial.outcome &&
+                     before->trial.marks == t->trial.marks &&
                      memcmp(before->taken, t->taken, q->nwords * sizeof *t->taken) == 0;
     }
 }
