@@ -139,18 +139,25 @@ is_legal(const struct net *net, uint32_t parts)
  * Two lists of servers cost the same if one becomes the other by renaming communication
  * groups, racks and positions: the time of a transfer depends only on how many of each it
  * touches. So in the geometry the values of each coordinate are numbered in the order in
- * which they first appear.
+ * which they first appear. On small clusters this is done for each alternative of a job:
+ * there it allocates no memory.
  */
+enum { FEW = 256 };
+
 static bool
 geometry(const struct net *net, const uint32_t *server, uint32_t n, uint32_t *numbers,
          struct rec_error *err)
 {
     const uint32_t *shape = shape_of(net);
-    uint32_t *name[3], next[3] = {0};
-    bool ok = true;
-    for (int d = 0; d < 3; d++)
-        ok = (name[d] = calloc(shape[d], sizeof *name[d])) && ok;
-    for (uint32_t i = 0; ok && i < n; i++) {
+    uint32_t few[FEW], *all = few, *name[3], next[3] = {0};
+    size_t size = (size_t)shape[0] + shape[1] + shape[2];
+    if (size > FEW && !(all = malloc(size * sizeof *all)))
+        return rec_fail_memory(err);
+    memset(all, 0, size * sizeof *all);
+    name[0] = all;
+    name[1] = name[0] + shape[0];
+    name[2] = name[1] + shape[1];
+    for (uint32_t i = 0; i < n; i++) {
         uint32_t rack = server[i] / shape[2];
         uint32_t at[3] = {rack / shape[1], rack % shape[1], server[i] % shape[2]};
         for (int d = 0; d < 3; d++) {
@@ -159,9 +166,9 @@ geometry(const struct net *net, const uint32_t *server, uint32_t n, uint32_t *nu
             numbers[3 * i + (uint32_t)d] = name[d][at[d]];
         }
     }
-    for (int d = 0; d < 3; d++)
-        free(name[d]);
-    return ok || rec_fail_memory(err);
+    if (all != few)
+        free(all);
+    return true;
 }
 
 /* The published parameters, for a cluster that is described by its shape alone. */
