@@ -29,8 +29,10 @@ struct known {
 struct way {
     const struct place_options *options; /* borrowed */
     struct place_placer *placer;
-    struct place_vacancy *now;   /* the servers that are free, as of the last settle() */
-    struct place_vacancy *alone; /* those that would be free if there were no jobs */
+    /* The servers that are free, as of the last settle(), and those that would be free if
+     * there were no jobs. Ways with the same index share them. */
+    struct place_vacancy *now, *alone;
+    bool shares; /* they belong to a way before this one */
 };
 
 /* A layout. */
@@ -97,9 +99,17 @@ pricer_add_way(struct pricer *p, const struct place_options *options,
         return false;
     way = &p->way[p->nways++];
     *way = (struct way){.options = options};
-    return (way->placer = place_placer_new(options, err)) &&
-           (way->now = place_vacancy_new(options->kind, options->net, err)) &&
-           (way->alone = place_vacancy_new(options->kind, options->net, err));
+    if (!(way->placer = place_placer_new(options, err)))
+        return false;
+    for (const struct way *before = p->way; before < way && !way->shares; before++)
+        if (before->options->kind->index_new == options->kind->index_new) {
+            way->now = before->now;
+            way->alone = before->alone;
+            way->shares = true;
+        }
+    return way->shares ||
+           ((way->now = place_vacancy_new(options->kind, options->net, err)) &&
+            (way->alone = place_vacancy_new(options->kind, options->net, err)));
 }
 
 uint32_t
@@ -121,6 +131,8 @@ pricer_free(struct pricer *p)
         return;
     for (uint32_t i = 0; i < p->nways; i++) {
         place_placer_free(p->way[i].placer);
+        if (p->way[i].shares)
+            continue;
         place_vacancy_free(p->way[i].now);
         place_vacancy_free(p->way[i].alone);
     }
