@@ -46,7 +46,6 @@ open(const struct place_options *options, struct rec_error *err)
 static void
 release(void *own)
 {
-    place_ramp_lists_free(own);
     free(own);
 }
 
@@ -128,23 +127,6 @@ block(struct place_placer *p, const struct place_plan *plan)
 
 /* ---- as few communication groups as possible, then as few racks ----------- */
 
-/* True if the plan cannot lie in the box, because fewer of its servers are free than an
- * op has parts. It says so only on clusters of up to 64 servers, and never of the whole
- * cluster: there place_units() says which op has no place. */
-static bool
-is_too_full(const struct place_placer *p, const struct place_plan *plan)
-{
-    const struct place_ramp *ramp = place_ramp_of(p);
-    const uint32_t *n = ramp->shape, *m = ramp->limit;
-    uint64_t box, free = 0;
-    if (p->nservers > 64 || (m[0] == n[0] && m[1] == n[1]))
-        return false;
-    box = (~(uint64_t)0 >> (64 - m[1] * n[2])) << ramp->origin[1] * n[2];
-    for (uint32_t c = ramp->origin[0]; c < ramp->origin[0] + m[0]; c++)
-        free |= p->vacancy->free[0] & box << c * n[1] * n[2];
-    return (uint32_t)__builtin_popcountll(free) < plan->largest;
-}
-
 /* Tries a box of limit[0] groups and limit[1] racks at all positions, without wrapping
  * around, until the plan has fitted `nth` times, from the first position on, or from the
  * last one back. If it fits at fewer, it goes to the last one tried at which it fits. */
@@ -161,10 +143,6 @@ try_windows(struct place_placer *p, const struct place_plan *plan, int nth, bool
         for (uint32_t r = 0; r < racks; r++) {
             ramp->origin[0] = back ? groups - 1 - c : c;
             ramp->origin[1] = back ? racks - 1 - r : r;
-            if (is_too_full(p, plan)) {
-                outcome = PLACE_NO_BLOCK;
-                continue;
-            }
             if ((outcome = place_units(p, plan)) != PLACE_PLACED)
                 continue;
             memcpy(last, ramp->origin, sizeof last);
@@ -177,15 +155,36 @@ try_windows(struct place_placer *p, const struct place_plan *plan, int nth, bool
     return place_units(p, plan);
 }
 
+/* Places the plan in the box that fit_windows() would find. */
+static enum place_outcome
+take_fit(struct place_placer *p, const struct place_plan *plan,
+         const struct place_ramp_fits *fits, uint32_t nth, bool back)
+{
+    struct place_ramp *ramp = place_ramp_of(p);
+    memset(ramp->origin, 0, sizeof ramp->origin);
+    memcpy(ramp->limit, ramp->shape, sizeof ramp->limit);
+    if (fits->n > 0) { /* else a unit must say that it has no place */
+        uint32_t rack = fits->rack[(back || nth > fits->n ? fits->n : nth) - 1];
+        ramp->origin[0] = rack / ramp->shape[1];
+        ramp->origin[1] = rack % ramp->shape[1];
+        memcpy(ramp->limit, fits->limit, sizeof fits->limit);
+    }
+    return place_units(p, plan);
+}
+
 /* Widens the box by one group at a time until the plan fits with all racks, then by one
  * rack at a time. Each step places the whole plan again at every position of the box. */
 static enum place_outcome
 fit_windows(struct place_placer *p, const struct place_plan *plan, int nth, bool back)
 {
     struct place_ramp *ramp = place_ramp_of(p);
+    const struct place_ramp_fits *fits = place_ramp_fits(p, plan);
     const uint32_t *n = ramp->shape;
     enum place_outcome outcome;
+    if (fits)
+        return take_fit(p, plan, fits, (uint32_t)nth, back);
     ramp->limit[0] = 1;
+    ramp->limit[1] = n[1];
     while ((outcome = try_windows(p, plan, 1, back)) != PLACE_PLACED &&
            ramp->limit[0] < n[0])
         ramp->limit[0]++;

@@ -17,6 +17,30 @@ struct place_ramp_bound {
 
 enum { PLACE_RAMP_BOUNDS = 64 }; /* shapes that a bound is kept for, by hash */
 
+/* All blocks of some number of parts in a box, in the order in which they are tried. */
+struct place_ramp_list {
+    bool known;
+    uint32_t n, parts;
+    uint64_t *mask;   /* per block: bit s for each server s */
+    uint32_t *server; /* per block: its `parts` servers */
+    size_t mask_room, server_room;
+    uint64_t free;  /* the servers that were free when it was last searched, */
+    uint32_t first; /* and the first free block; n: none is */
+    struct place_ramp_list *next; /* of the lists that were begun */
+};
+
+/* Where plans whose ops have some numbers of parts fit as compactly as possible: the boxes
+ * of the least groups, and then the least racks, in which there are free blocks of each. */
+struct place_ramp_fits {
+    uint64_t free;     /* the servers that were free when they were searched */
+    uint64_t kinds;    /* bit i: some op has i + 1 parts; 0: the entry is unused */
+    uint32_t limit[2]; /* of the boxes */
+    uint32_t n;        /* boxes; 0: the plans fit nowhere */
+    uint8_t rack[64];  /* of each its first rack, c * R + r, in ascending order */
+};
+
+enum { PLACE_RAMP_FITS = 64 };
+
 /* Which servers are free, as the search needs it. */
 struct place_ramp_index {
     uint32_t rack;  /* servers of a rack */
@@ -26,6 +50,9 @@ struct place_ramp_index {
     uint64_t *some; /* group after group, a bit for each rack: it has a free server */
     uint32_t group; /* words of 64 bits that a group has in `some` */
     struct place_ramp_bound *bound; /* by place_ramp_hash(); NULL: none are kept */
+    /* On clusters of up to 64 servers: by box and number of parts, see lists_of(). */
+    struct place_ramp_list *lists, *begun;
+    struct place_ramp_fits fits[PLACE_RAMP_FITS]; /* by a hash of kinds */
 };
 
 void *place_ramp_index_new(const struct net *net, struct rec_error *err) REC_MUST_CHECK;
@@ -54,16 +81,6 @@ place_ramp_hash(const uint32_t shape[3])
     return ((shape[0] * 37 + shape[1]) * 37 + shape[2]) % PLACE_RAMP_BOUNDS;
 }
 
-/* All blocks of some number of parts in a box, in the order in which they are tried. */
-struct place_ramp_list {
-    bool known;
-    uint32_t n, parts;
-    uint64_t *mask;   /* per block: bit s for each server s */
-    uint32_t *server; /* per block: its `parts` servers */
-    size_t mask_room, server_room;
-    struct place_ramp_list *next; /* of the lists that were begun */
-};
-
 /* What is kept while jobs are placed: the `own` of the placer. */
 struct place_ramp {
     const uint32_t *shape; /* C, R, S of the cluster */
@@ -77,10 +94,7 @@ struct place_ramp {
      * those of the simulator: the parent must have as many parts. */
     bool notebook;
 
-    /* On clusters of up to 64 servers: by box and number of parts, see list_of(). */
-    struct place_ramp_list *lists, *begun;
-
-    const struct place_ramp_index *index;           /* of the vacancy */
+    struct place_ramp_index *index;                 /* of the vacancy */
     struct place_ramp_fill fill[PLACE_RAMP_BOUNDS]; /* by place_ramp_hash() */
 };
 
@@ -93,7 +107,10 @@ place_ramp_of(const struct place_placer *placer)
 /* Puts a unit into the first free block of a legal shape inside the box. */
 bool place_ramp_find(struct place_placer *placer, const struct graph_unit *unit,
                      double memory);
-void place_ramp_lists_free(struct place_ramp *ramp);
+/* Where the plan fits. NULL: it is not known, because memory may be a limit, or the
+ * cluster has more than 64 servers. It changes the box. */
+const struct place_ramp_fits *place_ramp_fits(struct place_placer *placer,
+                                              const struct place_plan *plan);
 /* The server at an offset from the origin of the box, which wraps around the cluster. */
 uint32_t place_ramp_server(const struct place_ramp *ramp, uint32_t c, uint32_t r,
                            uint32_t s);

@@ -66,6 +66,11 @@ place_ramp_index_free(void *index)
     free(v->free);
     free(v->some);
     free(v->bound);
+    for (struct place_ramp_list *l = v->begun; l; l = l->next) {
+        free(l->mask);
+        free(l->server);
+    }
+    free(v->lists);
     free(v);
 }
 

@@ -229,17 +229,6 @@ try_shapes(struct place_placer *p, bool square, bool flat, const struct graph_un
  * are listed once, as masks; then the first free one is found by comparing masks.
  */
 
-void
-place_ramp_lists_free(struct place_ramp *ramp)
-{
-    for (struct place_ramp_list *l = ramp->begun; l; l = l->next) {
-        free(l->mask);
-        free(l->server);
-    }
-    free(ramp->lists);
-    ramp->lists = ramp->begun = NULL;
-}
-
 /* Adds the blocks of a shape, or if shape[2] is 0 the diagonals, at all positions. False:
  * out of memory. */
 static bool
@@ -273,50 +262,136 @@ list_shape(struct place_ramp *ramp, const uint32_t shape[3], struct place_ramp_l
     return true;
 }
 
-/* The list of the box and the number of parts; NULL: out of memory. */
-static const struct place_ramp_list *
-list_of(struct place_placer *p, uint32_t parts)
+/* Fills a list with the blocks in the box. False: out of memory. */
+static bool
+fill_list(const struct place_placer *p, struct place_ramp_list *l, uint32_t parts)
 {
     struct place_ramp *ramp = place_ramp_of(p);
-    const uint32_t *n = ramp->shape, *o = ramp->origin, *m = ramp->limit;
     const uint32_t column[3] = {parts, 1, 1}, diagonal[3] = {parts, parts, 0};
     struct net_ramp_shapes w = {ramp->within, parts, 1, 0, true, true, {0}};
-    size_t groups = o[0] * n[0] + m[0] - 1, racks = o[1] * n[1] + m[1] - 1;
-    struct place_ramp_list *l;
-    if (!ramp->lists) {
-        size_t nlists = (size_t)n[0] * n[0] * n[1] * n[1] * p->nservers;
-        if (!(ramp->lists = calloc(nlists, sizeof *ramp->lists)))
-            return NULL;
-    }
-    l = &ramp->lists[(groups * n[1] * n[1] + racks) * p->nservers + parts - 1];
-    if (l->known)
-        return l;
     if (!l->parts) {
-        l->next = ramp->begun;
-        ramp->begun = l;
+        l->next = ramp->index->begun;
+        ramp->index->begun = l;
     }
     l->n = 0;
     l->parts = parts;
     while (net_ramp_next_shape(&w))
         if (!list_shape(ramp, w.shape, l))
-            return NULL;
+            return false;
     l->known = list_shape(ramp, diagonal, l) && list_shape(ramp, column, l);
-    return l->known ? l : NULL;
+    l->first = l->n; /* where no server is free */
+    return l->known;
 }
 
-/* place_ramp_find() by the list. */
+/* The lists of the box: element i is that of i + 1 parts. NULL: out of memory. */
+static inline struct place_ramp_list *
+lists_of(const struct place_placer *p)
+{
+    struct place_ramp *ramp = place_ramp_of(p);
+    struct place_ramp_index *index = ramp->index;
+    const uint32_t *n = ramp->shape, *o = ramp->origin, *m = ramp->limit;
+    size_t groups = o[0] * n[0] + m[0] - 1, racks = o[1] * n[1] + m[1] - 1;
+    if (!index->lists) {
+        size_t nlists = (size_t)n[0] * n[0] * n[1] * n[1] * p->nservers;
+        index->lists = calloc(nlists, sizeof *index->lists);
+    }
+    return index->lists ? index->lists + (groups * n[1] * n[1] + racks) * p->nservers
+                        : NULL;
+}
+
+/* Searches the list of a number of parts. All alternatives of a job ask for the same
+ * servers, so each list remembers its last answer. False: out of memory. */
+static inline bool
+search_list(const struct place_placer *p, struct place_ramp_list *l, uint32_t parts)
+{
+    uint64_t taken = ~p->vacancy->free[0];
+    if (!l->known && !fill_list(p, l, parts))
+        return false;
+    if (l->free == ~taken)
+        return true;
+    l->free = ~taken;
+    for (l->first = 0; l->first < l->n && l->mask[l->first] & taken;)
+        l->first++;
+    return true;
+}
+
+/* place_ramp_find() by a list that has been searched. */
 static bool
 find_listed(struct place_placer *p, const struct graph_unit *unit,
             const struct place_ramp_list *l)
 {
-    uint64_t free = p->vacancy->free[0];
-    for (uint32_t i = 0; i < l->n; i++)
-        if (!(l->mask[i] & ~free)) {
-            memcpy(p->block, l->server + (size_t)i * l->parts,
-                   l->parts * sizeof *p->block);
-            return place_take(p, unit, 0);
+    if (l->first == l->n)
+        return false;
+    memcpy(p->block, l->server + (size_t)l->first * l->parts,
+           l->parts * sizeof *p->block);
+    return place_take(p, unit, 0);
+}
+
+/* Notes in which boxes of limit[0] groups and limit[1] racks there are free blocks of each
+ * kind. False: out of memory. */
+static bool
+search_boxes(struct place_placer *p, struct place_ramp_fits *f)
+{
+    struct place_ramp *ramp = place_ramp_of(p);
+    const uint32_t *n = ramp->shape, *m = ramp->limit;
+    f->n = 0;
+    for (uint32_t c = 0; c + m[0] <= n[0]; c++)
+        for (uint32_t r = 0; r + m[1] <= n[1]; r++) {
+            struct place_ramp_list *lists;
+            bool fits = true;
+            ramp->origin[0] = c;
+            ramp->origin[1] = r;
+            if (!(lists = lists_of(p)))
+                return false;
+            for (uint64_t rest = f->kinds; fits && rest; rest &= rest - 1) {
+                uint32_t parts = (uint32_t)__builtin_ctzll(rest) + 1;
+                struct place_ramp_list *l = &lists[parts - 1];
+                if (!search_list(p, l, parts))
+                    return false;
+                fits = l->first < l->n;
+            }
+            if (fits)
+                f->rack[f->n++] = (uint8_t)(c * n[1] + r);
         }
-    return false;
+    return true;
+}
+
+const struct place_ramp_fits *
+place_ramp_fits(struct place_placer *p, const struct place_plan *plan)
+{
+    struct place_ramp *ramp = place_ramp_of(p);
+    const uint32_t *n = ramp->shape;
+    uint32_t *m = ramp->limit;
+    static const struct place_ramp_fits nowhere;
+    struct place_ramp_fits *f;
+    uint64_t kinds = 0;
+    if (!p->light || p->nservers > 64)
+        return NULL;
+    if (plan->largest > p->vacancy->n)
+        return &nowhere;
+    for (uint32_t k = 0; k < plan->nkinds; k++) {
+        uint32_t parts = plan->graph->unit[plan->step[plan->kind[k]].unit].parts;
+        kinds |= parts ? (uint64_t)1 << (parts - 1) : 0;
+    }
+    f = &ramp->index->fits[rec_mix(kinds) % PLACE_RAMP_FITS];
+    if (!kinds || (f->kinds == kinds && f->free == p->vacancy->free[0]))
+        return kinds ? f : NULL;
+    *f = (struct place_ramp_fits){.free = p->vacancy->free[0], .kinds = kinds};
+    m[1] = n[1];
+    for (m[0] = 1; m[0] <= n[0] && f->n == 0; m[0] += f->n == 0)
+        if (!search_boxes(p, f))
+            return f->kinds = 0, NULL;
+    if (f->n > 0) {
+        m[1] = 0;
+        do {
+            m[1]++;
+            if (!search_boxes(p, f))
+                return f->kinds = 0, NULL;
+        } while (f->n == 0);
+    }
+    f->limit[0] = m[0];
+    f->limit[1] = m[1];
+    return f;
 }
 
 /* ---- a unit -------------------------------------------------------------- */
@@ -327,15 +402,15 @@ place_ramp_find(struct place_placer *p, const struct graph_unit *unit, double me
     const struct place_ramp *ramp = place_ramp_of(p);
     const uint32_t *m = ramp->limit, column[3] = {unit->parts, 1, 1};
     const uint32_t diagonal[3] = {unit->parts, unit->parts, 0};
-    const struct place_ramp_list *list;
+    struct place_ramp_list *list;
     bool placed;
 
     if (unit->parts > (uint64_t)m[0] * m[1] * m[2] || unit->parts > p->vacancy->n)
         return false;
     /* Without memory for the list the search does the same. */
     if (p->light && !ramp->notebook && p->nservers <= 64 && unit->parts &&
-        (list = list_of(p, unit->parts)))
-        return find_listed(p, unit, list);
+        (list = lists_of(p)) && search_list(p, list + unit->parts - 1, unit->parts))
+        return find_listed(p, unit, list + unit->parts - 1);
     if (ramp->notebook) /* the notebook's shapes first, then those it lacks */
         placed = try_shapes(p, false, true, unit, memory) ||
                  try_shapes(p, true, false, unit, memory);
