@@ -441,16 +441,15 @@ check_kinds(struct place_placer *placer, const struct place_plan *plan,
  * heuristic.
  */
 static void
-test_remembered(void **state)
+check_remembered(struct net_ramp on)
 {
-    struct net_ramp on = cluster(11, 6, 2, 3);
+    uint32_t nservers = net_servers(&on.net);
     struct rec_error err = {.text = ""};
     struct place_vacancy *old = place_vacancy_new(&place_ramp_first_fit, &on.net, &err);
     int light = 0;
-    (void)state;
     random_state = 5;
     for (int step = 0; step < 2000; step++) {
-        const struct place_kind *h = place_kinds[draw(3)];
+        const struct place_kind *h = place_kinds[draw(6)];
         int parts = (int)(1 + draw(6));
         struct graph g =
             graph_text(graph_with(parts_of("x", parts, 2),
@@ -462,8 +461,8 @@ test_remembered(void **state)
         struct place_placement got[2];
         struct place_plan plan;
         for (int i = 0; i < 6; i++)
-            place_set_free(old, draw(132), draw(10) < (step % 40 < 20 ? 2 : 6));
-        for (uint32_t s = 0; s < 132; s++)
+            place_set_free(old, draw(nservers), draw(10) < (step % 40 < 20 ? 2 : 6));
+        for (uint32_t s = 0; s < nservers; s++)
             place_set_free(new, s, place_is_free(old, s));
         assert_true(place_plan_make(&g, &plan, &err));
         assert_true(place_on(placer[0], &plan, old, &got[0], &err));
@@ -485,6 +484,16 @@ test_remembered(void **state)
     }
     assert_in_range(light, 100, 1900); /* memory binds in others */
     place_vacancy_free(old);
+}
+
+/* On up to 64 servers other things are remembered than on more. */
+static void
+test_remembered(void **state)
+{
+    (void)state;
+    check_remembered(cluster(11, 6, 2, 3));
+    check_remembered(cluster(4, 4, 2, 3));
+    check_remembered(cluster(4, 3, 5, 3));
 }
 
 int
