@@ -52,8 +52,24 @@ double rng_log(double x);
 double rng_log1p(double x);
 double rng_exp(double x);
 double rng_pow(double x, double y);
-/** tanh(x), the same bits on every machine, within 2e-16. */
-double rng_tanh(double x);
+/** tanh(x), the same bits on every machine, within 3e-8, in a quarter of the time of an
+ * exp(). The coefficients are those of Eigen (generic_fast_tanh_float, Eigen 3.3). */
+static inline double
+rng_tanh(double x)
+{
+    double y = x < -9 ? -9 : x > 9 ? 9 : x, z = y * y;
+    double above = -2.76076847742355e-16, below = 1.19825839466702e-06;
+    above = above * z + 2.00018790482477e-13;
+    above = above * z - 8.60467152213735e-11;
+    above = above * z + 5.12229709037114e-08;
+    above = above * z + 1.48572235717979e-05;
+    above = above * z + 6.37261928875436e-04;
+    above = above * z + 4.89352455891786e-03;
+    below = below * z + 1.18534705686654e-04;
+    below = below * z + 2.26843463243900e-03;
+    below = below * z + 4.89352518554385e-03;
+    return y * above / below;
+}
 /** sin(pi x), the same bits on every machine, within 0.8 units in the last place. */
 double rng_sinpi(double x);
 

@@ -198,14 +198,6 @@ rng_exp(double x)
     return isnan(x) ? x : power((struct sum){x, 0});
 }
 
-/* From |x|, so that exp() cannot overflow. */
-double
-rng_tanh(double x)
-{
-    double e = rng_exp(-2 * fabs(x)), y = (1 - e) / (1 + e);
-    return x < 0 ? -y : y;
-}
-
 /* e^(y ln x). The error of ln x is multiplied by y, so both its doubles are needed. */
 double
 rng_pow(double x, double y)

@@ -236,9 +236,9 @@ test_scorer(void **state)
     weight[0] = 2;
     weight[ALLOC_FEATURES + 1] = 0.5;
     weight[2 * ALLOC_FEATURES] = 3;
-    assert_near(alloc_scorer_score(scorer, x), 0.5 + 3 * tanh(0.75));
+    assert_near(alloc_scorer_score(scorer, x), 0.5 + 3 * rng_tanh(0.75));
     x[1] = -1.5;
-    assert_near(alloc_scorer_score(scorer, x), 0.5 - 3 * tanh(0.75));
+    assert_near(alloc_scorer_score(scorer, x), 0.5 - 3 * rng_tanh(0.75));
     alloc_scorer_free(scorer);
 }
 
