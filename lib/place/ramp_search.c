@@ -343,12 +343,13 @@ search_boxes(struct place_placer *p, struct place_ramp_fits *f)
             ramp->origin[1] = r;
             if (!(lists = lists_of(p)))
                 return false;
-            for (uint64_t rest = f->kinds; fits && rest; rest &= rest - 1) {
-                uint32_t parts = (uint32_t)__builtin_ctzll(rest) + 1;
-                struct place_ramp_list *l = &lists[parts - 1];
-                if (!search_list(p, l, parts))
+            /* Most parts first: those fail most often. */
+            for (uint64_t rest = f->kinds; fits && rest;) {
+                uint32_t last = 63 - (uint32_t)__builtin_clzll(rest);
+                if (!search_list(p, &lists[last], last + 1))
                     return false;
-                fits = l->first < l->n;
+                fits = lists[last].first < lists[last].n;
+                rest ^= (uint64_t)1 << last;
             }
             if (fits)
                 f->rack[f->n++] = (uint8_t)(c * n[1] + r);
