@@ -992,8 +992,8 @@ REC_ROW(WEIGHT, ALONE, "weight",
           "added to the score"))
 
 REC_ROW(VALUE, ALONE, "value",
-    "Opens a network that tells what a state of a cluster is worth: how many jobs will "
-    "be accepted from then on. It belongs to the expert before it, and its unit records "
+    "Opens a network that tells what a state of a cluster is worth: less than 0 by the "
+    "jobs that will be blocked from then on. It belongs to the expert before it, and its unit records "
     "follow.",
     "value\ta 4x4x2 cluster\t32\tdiscount=0.99\twork=29940\tblocks=2,2,2,2,3,3",
     REC_FIELD("CLUSTER", TEXT, "which one it was trained for")
