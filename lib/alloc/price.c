@@ -19,6 +19,7 @@ struct known {
     /* A key, see key_of() and set_act_key() -> index into pricer->laid: [true] of layouts
      * by which light plans are placed. */
     struct rec_map layouts[2];
+    uint32_t recent; /* the index into pricer->laid of the layout that was found last */
     /* What placing it on an empty cluster gave, if that is known: */
     bool alone_known;
     enum place_outcome alone;
@@ -52,7 +53,10 @@ struct pricer {
     size_t way_room;
     uint64_t *settled; /* trials.state when the vacancies were last told of changes */
     struct trials trials;
-    struct trial last;   /* the last placement; its servers belong to the placer */
+    struct trial last; /* the last placement; its servers belong to the placer */
+    /* How often the vacancies were told of changes, and what that was when `last` was
+     * placed on the servers that are free; UINT64_MAX: on others. */
+    uint64_t settles, last_settled;
     struct known *known; /* per graph of the store */
     size_t nknown, known_room;
     struct laid *laid;
@@ -184,6 +188,7 @@ settle(struct pricer *p)
 {
     for (size_t w = 0; w < p->trials.nwords; w++) {
         uint64_t state = p->trials.state[w];
+        p->settles += state != p->settled[w];
         for (uint64_t differ = state ^ p->settled[w]; differ; differ &= differ - 1) {
             int bit = __builtin_ctzll(differ);
             for (uint32_t i = 0; i < p->nways; i++)
@@ -452,6 +457,22 @@ set_op_slots(struct pricer *p, const struct known *known, bool light,
     return true;
 }
 
+/* The layout with the key at hand; REC_NONE: it is not known. Most placements of a graph
+ * have one of a few layouts, so the last one is tried first. */
+static uint32_t
+look_up(const struct pricer *p, struct known *known, bool light)
+{
+    struct rec_str key = key_of(p, known, light, p->op_slots);
+    const struct laid *recent = known->recent < p->nlaid ? &p->laid[known->recent] : NULL;
+    uint32_t place;
+    if (recent && recent->light == light && is_layout_of(recent, known->plan.graph) &&
+        recent->key.len == key.len && memcmp(recent->key.ptr, key.ptr, key.len) == 0)
+        return known->recent;
+    if ((place = rec_map_get(&known->layouts[light], key)) != REC_NONE)
+        known->recent = place;
+    return place;
+}
+
 /* Finds the layout of a placement, or makes it. The slot of a server is its position
  * among the servers that the job holds. */
 static bool
@@ -464,7 +485,7 @@ find_layout(struct pricer *p, struct known *known, bool light,
     if (light ? !set_key(p, known, p->slots, placement->server, err)
               : !set_op_slots(p, known, false, placement->server, err))
         return false;
-    t->place = rec_map_get(&known->layouts[light], key_of(p, known, light, p->op_slots));
+    t->place = look_up(p, known, light);
     if (t->place == REC_NONE &&
         ((light && !set_op_slots(p, known, true, NULL, err)) ||
          !make_layout(p, known, light, t->nservers, placement->order, &t->place, err)))
@@ -488,6 +509,7 @@ place_graph(struct pricer *p, uint32_t index, uint32_t way,
 
     if (!known)
         return false;
+    p->last_settled = vacancy == p->way[way].now ? p->settles : UINT64_MAX;
     light = place_is_light(placer, &known->plan);
     if (light ? !place_light(placer, &known->plan, vacancy, &placement, err)
               : !place_on(placer, &known->plan, vacancy, &placement, err))
@@ -504,6 +526,18 @@ place_graph(struct pricer *p, uint32_t index, uint32_t way,
            sim_layout_cost(trial->layout, p->net, trial->servers, &trial->cost, err);
 }
 
+/* Has the graph just been tried in the way before this one, where no block was free for
+ * some op, and would this way find none, either? If any free block will do, and memory is
+ * no limit, all ways agree. */
+static bool
+fails_again(const struct pricer *p, uint32_t index, uint32_t way)
+{
+    return way > 0 && p->last.key == index * p->nways + way &&
+           p->last_settled == p->settles && p->last.outcome == PLACE_NO_BLOCK &&
+           place_is_light(p->way[way - 1].placer, &p->known[index].plan) &&
+           place_is_light(p->way[way].placer, &p->known[index].plan);
+}
+
 const struct trial *
 pricer_try_way(struct pricer *p, uint32_t index, uint32_t way, struct rec_error *err)
 {
@@ -513,8 +547,11 @@ pricer_try_way(struct pricer *p, uint32_t index, uint32_t way, struct rec_error 
     if (trial && (trial->serial == 0 || p->laid[trial->place].serial == trial->serial))
         return trial;
     settle(p);
-    if (!place_graph(p, index, way, p->way[way].now, err) ||
-        !trials_keep(&p->trials, &p->last, err))
+    if (fails_again(p, index, way))
+        p->last.key++;
+    else if (!place_graph(p, index, way, p->way[way].now, err))
+        return NULL;
+    if (!trials_keep(&p->trials, &p->last, err))
         return NULL;
     return &p->last;
 }
