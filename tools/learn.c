@@ -373,6 +373,7 @@ judge(struct learning *l)
 static bool
 train(struct learning *l)
 {
+    const struct alloc_cluster *cluster = &l->clusters[0];
     struct cli *cli = l->cli;
     uint64_t generations = 0;
     bool stopped = false;
@@ -380,9 +381,11 @@ train(struct learning *l)
     if (l->options.generations == 0 && !l->select) {
         l->scorer = l->start ? l->start : alloc_scorer_new(l->units, 1, &cli->err);
         l->start = NULL;
+        if (l->scorer && (l->values || l->taught) && !l->scorer->heuristics)
+            l->scorer->heuristics =
+                place_kind_bits(&cluster->placer, cluster->more, cluster->nmore);
         if (l->scorer)
-            alloc_cluster_compare(cli, &l->clusters[0], "the policy",
-                                  l->scorer->heuristics);
+            alloc_cluster_compare(cli, cluster, "the policy", l->scorer->heuristics);
     } else {
         l->scorer = learn_train(&l->options, l->start, l->units, &generations, &stopped,
                                 &cli->err);

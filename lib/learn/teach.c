@@ -261,7 +261,6 @@ bool
 learn_teach(struct alloc_scorer *scorer, uint32_t expert,
             const struct learn_lesson *lesson, struct rec_error *err)
 {
-    const struct alloc_admission_options *admission = &lesson->world->course.admission;
     double *weight = scorer->expert[expert].weight;
     struct pupil p = {.lesson = lesson,
                       .units = scorer->units,
@@ -269,9 +268,6 @@ learn_teach(struct alloc_scorer *scorer, uint32_t expert,
     bool ok = begin(&p, weight, err) && play(&p, err);
     for (size_t i = 0; ok && i < p.nweights; i++)
         weight[i] = p.weight[i] / unit_of(i);
-    if (ok && !scorer->heuristics)
-        scorer->heuristics =
-            place_kind_bits(&admission->placer, admission->more, admission->nmore);
     free(p.weight);
     free(p.slope);
     free(p.mean);
