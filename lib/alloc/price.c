@@ -192,8 +192,9 @@ settle(struct pricer *p)
         for (uint64_t differ = state ^ p->settled[w]; differ; differ &= differ - 1) {
             int bit = __builtin_ctzll(differ);
             for (uint32_t i = 0; i < p->nways; i++)
-                place_set_free(p->way[i].now, (uint32_t)(w * 64 + (size_t)bit),
-                               !(state >> bit & 1));
+                if (!p->way[i].shares)
+                    place_set_free(p->way[i].now, (uint32_t)(w * 64 + (size_t)bit),
+                                   !(state >> bit & 1));
         }
         p->settled[w] = state;
     }

@@ -357,12 +357,38 @@ search_boxes(struct place_placer *p, struct place_ramp_fits *f)
     return true;
 }
 
-const struct place_ramp_fits *
-place_ramp_fits(struct place_placer *p, const struct place_plan *plan)
+/* Finds the boxes of the least groups, with all their racks, and then of the least racks.
+ * False: out of memory. */
+static bool
+find_boxes(struct place_placer *p, struct place_ramp_fits *f)
 {
     struct place_ramp *ramp = place_ramp_of(p);
     const uint32_t *n = ramp->shape;
     uint32_t *m = ramp->limit;
+    m[0] = 0;
+    m[1] = n[1];
+    do {
+        m[0]++;
+        if (!search_boxes(p, f))
+            return false;
+    } while (f->n == 0 && m[0] < n[0]);
+    if (f->n > 0)
+        m[1] = 0;
+    while (m[1] < n[1]) {
+        m[1]++;
+        if (!search_boxes(p, f))
+            return false;
+        if (f->n > 0)
+            break;
+    }
+    f->limit[0] = m[0];
+    f->limit[1] = m[1];
+    return true;
+}
+
+const struct place_ramp_fits *
+place_ramp_fits(struct place_placer *p, const struct place_plan *plan)
+{
     static const struct place_ramp_fits nowhere;
     struct place_ramp_fits *f;
     uint64_t kinds = 0;
@@ -374,25 +400,16 @@ place_ramp_fits(struct place_placer *p, const struct place_plan *plan)
         uint32_t parts = plan->graph->unit[plan->step[plan->kind[k]].unit].parts;
         kinds |= parts ? (uint64_t)1 << (parts - 1) : 0;
     }
-    f = &ramp->index->fits[rec_mix(kinds) % PLACE_RAMP_FITS];
-    if (!kinds || (f->kinds == kinds && f->free == p->vacancy->free[0]))
-        return kinds ? f : NULL;
+    if (!kinds)
+        return NULL;
+    f = &place_ramp_of(p)->index->fits[rec_mix(kinds) % PLACE_RAMP_FITS];
+    if (f->kinds == kinds && f->free == p->vacancy->free[0])
+        return f;
     *f = (struct place_ramp_fits){.free = p->vacancy->free[0], .kinds = kinds};
-    m[1] = n[1];
-    for (m[0] = 1; m[0] <= n[0] && f->n == 0; m[0] += f->n == 0)
-        if (!search_boxes(p, f))
-            return f->kinds = 0, NULL;
-    if (f->n > 0) {
-        m[1] = 0;
-        do {
-            m[1]++;
-            if (!search_boxes(p, f))
-                return f->kinds = 0, NULL;
-        } while (f->n == 0);
-    }
-    f->limit[0] = m[0];
-    f->limit[1] = m[1];
-    return f;
+    if (find_boxes(p, f))
+        return f;
+    f->kinds = 0;
+    return NULL;
 }
 
 /* ---- a unit -------------------------------------------------------------- */
