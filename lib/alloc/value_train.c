@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Steps of Adam, and how many answers are drawn at random. What a start has learned is not
- * to be forgotten: from there steps begin smaller. */
+/* Steps of Adam, and how many answers are drawn at random. What a start has learned is
+ * not to be forgotten: from there steps begin smaller. */
 #define RATE_FIRST 1e-3
 #define RATE_START 3e-4
 #define RATE_LAST 2e-6
@@ -18,8 +18,8 @@
 #define SQUARES 0.999f
 
 /* The streams are shared out, and each share is played by one thread in a round. After
- * EPISODE jobs a stream begins anew on an empty cluster: where much more work arrives
- * than the servers can do, it would never see one, with which all streams of users begin. */
+ * EPISODE jobs a stream begins anew on an empty cluster, as all streams of users begin:
+ * where much more work arrives than the servers can do, it would never see one. */
 enum { SHARES = 4, SHARE = ALLOC_VALUE_STREAMS / SHARES, EPISODE = 1000 };
 
 /* A stream. */
@@ -307,8 +307,8 @@ note(const struct share *h, struct stream *s, double now, const struct value_sta
     value_blocks(h->sets, state, s->input + v->servers * VALUE_SCALES);
 }
 
-/* Does a stream begin? The streams take turns, so that each step learns from states of all
- * parts of an episode. */
+/* Does a stream begin? The streams take turns, so that each step learns from states of
+ * all parts of an episode. */
 static bool
 begins(const struct training *t, uint32_t stream)
 {

@@ -29,8 +29,9 @@ struct place_ramp_list {
     struct place_ramp_list *next; /* of the lists that were begun */
 };
 
-/* Where plans whose ops have some numbers of parts fit as compactly as possible: the boxes
- * of the least groups, and then the least racks, in which there are free blocks of each. */
+/* Where plans whose ops have some numbers of parts fit as compactly as possible: the
+ * boxes of the least groups, and then the least racks, in which there are free blocks of
+ * each. */
 struct place_ramp_fits {
     uint64_t free;     /* the servers that were free when they were searched */
     uint64_t kinds;    /* bit i: some op has i + 1 parts; 0: the entry is unused */

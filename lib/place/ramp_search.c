@@ -327,8 +327,8 @@ find_listed(struct place_placer *p, const struct graph_unit *unit,
     return place_take(p, unit, 0);
 }
 
-/* Notes in which boxes of limit[0] groups and limit[1] racks there are free blocks of each
- * kind. False: out of memory. */
+/* Notes in which boxes of limit[0] groups and limit[1] racks there are free blocks of
+ * each kind. False: out of memory. */
 static bool
 search_boxes(struct place_placer *p, struct place_ramp_fits *f)
 {
