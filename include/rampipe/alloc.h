@@ -226,7 +226,8 @@ struct alloc_value_options {
     double work;     /* mean sequential time * steps of a job, seconds */
     double discount; /* of a later job: 0 to below 1 */
     uint64_t jobs;   /* in all streams */
-    /* Training goes on from it, if it is for the same cluster; NULL: it begins anew. */
+    /* Training goes on from it, if it is for the same cluster and its jobs have half to
+     * twice the work of these. Else, or if it is NULL, training begins anew. */
     const struct alloc_value *start;
     uint32_t seed, threads;
     /* Draws the next job of a stream, and its kind; from any thread, but for one stream

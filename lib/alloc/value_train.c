@@ -85,7 +85,8 @@ draw_weights(struct training *t, struct rec_error *err)
     return true;
 }
 
-/* Begins with the weights of a start, if it has the same inputs. */
+/* Begins with the weights of a start, if it has the same inputs. Its scales of time stay:
+ * for jobs of other sizes they are wrong, and value_knows() would not let it decide. */
 static bool
 go_on(struct training *t)
 {
@@ -93,7 +94,8 @@ go_on(struct training *t)
     const struct alloc_value *start = t->options->start;
     if (!start || strcmp(start->cluster, v->cluster) != 0 ||
         start->nshapes != v->nshapes ||
-        memcmp(start->size, v->size, v->nshapes * sizeof *v->size) != 0)
+        memcmp(start->size, v->size, v->nshapes * sizeof *v->size) != 0 ||
+        v->work > 2 * start->work || v->work < start->work / 2)
         return false;
     memcpy(v->weight, start->weight, value_weights(v) * sizeof *v->weight);
     v->work = start->work;
