@@ -115,7 +115,8 @@ struct place_kind {
     enum place_outcome (*place)(struct place_placer *placer,
                                 const struct place_plan *plan);
     /* Where memory is no limit, all units with the same number of parts go to the same
-     * servers, and nothing else is done for the plan: see place_light(). */
+     * servers, and nothing else is done for the plan: see place_light(). All such ways
+     * that suit a network have a place for the plan, or none of them has. */
     bool whole;
     /* Wherever the plan is placed, its parts lie to each other as on an empty cluster:
      * the job holds as many servers, and a step takes as long. */

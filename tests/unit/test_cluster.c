@@ -2,6 +2,7 @@
 #include "graphs.h"
 #include "published.h"
 
+#include "../../lib/alloc/price.h"
 #include "rampipe/alloc.h"
 #include "rampipe/event.h"
 
@@ -368,6 +369,42 @@ test_remembered(void **state)
     assert_int_equal(placements, 1);
 }
 
+/*
+ * Two servers and a graph of two parts, in two ways. With one server taken no way has a
+ * block, and the second need not search. With both free again it must: that the first way
+ * failed before says nothing of now.
+ */
+static void
+test_ways_that_fail(void **state)
+{
+    const struct net_ramp two = {.net = RAMP_NET(2, 1, 1, 100),
+                                 .shape = {2, 1, 1},
+                                 .bandwidth = 1e9,
+                                 .propagation = 0,
+                                 .io = 0};
+    struct graph_store store = store_of(PAIR);
+    struct place_options way[2] = {{.net = &two.net}, {.net = &two.net}};
+    struct rec_error err = {.text = ""};
+    struct pricer *p;
+    (void)state;
+    assert_true(place_options_parse(&way[0], "first-fit", &err));
+    assert_true(place_options_parse(&way[1], "compact", &err));
+    p = pricer_new(&way[0], &store, 0, false, &err);
+    assert_true(p && pricer_add_way(p, &way[1], &err));
+    assert_int_equal(pricer_try_way(p, 0, 0, &err)->outcome, PLACE_PLACED);
+    pricer_take(p, 0);
+    for (uint32_t i = 0; i < 2; i++)
+        assert_int_equal(pricer_try_way(p, 0, i, &err)->outcome, PLACE_NO_BLOCK);
+    pricer_take(p, 1);
+    pricer_give_back(p, 0); /* the other one is free: not yet known */
+    assert_int_equal(pricer_try_way(p, 0, 0, &err)->outcome, PLACE_NO_BLOCK);
+    pricer_give_back(p, 1); /* of way 0 it is known, of way 1 not */
+    assert_int_equal(pricer_try_way(p, 0, 0, &err)->outcome, PLACE_PLACED);
+    assert_int_equal(pricer_try_way(p, 0, 1, &err)->outcome, PLACE_PLACED);
+    pricer_free(p);
+    graph_store_free(&store);
+}
+
 /* ---- replay -------------------------------------------------------------- */
 
 struct tally {
@@ -506,10 +543,11 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends_first), cmocka_unit_test(test_fifo),
-        cmocka_unit_test(test_shortest),   cmocka_unit_test(test_never),
-        cmocka_unit_test(test_deadline),   cmocka_unit_test(test_last_chance),
-        cmocka_unit_test(test_remembered), cmocka_unit_test(test_conservation),
+        cmocka_unit_test(test_ends_first),   cmocka_unit_test(test_fifo),
+        cmocka_unit_test(test_shortest),     cmocka_unit_test(test_never),
+        cmocka_unit_test(test_deadline),     cmocka_unit_test(test_last_chance),
+        cmocka_unit_test(test_remembered),   cmocka_unit_test(test_ways_that_fail),
+        cmocka_unit_test(test_conservation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
