@@ -372,14 +372,13 @@ find_boxes(struct place_placer *p, struct place_ramp_fits *f)
         if (!search_boxes(p, f))
             return false;
     } while (f->n == 0 && m[0] < n[0]);
-    if (f->n > 0)
+    if (f->n > 0) {
         m[1] = 0;
-    while (m[1] < n[1]) {
-        m[1]++;
-        if (!search_boxes(p, f))
-            return false;
-        if (f->n > 0)
-            break;
+        do { /* it ends: with all racks the plan fits */
+            m[1]++;
+            if (!search_boxes(p, f))
+                return false;
+        } while (f->n == 0);
     }
     f->limit[0] = m[0];
     f->limit[1] = m[1];
