@@ -52,8 +52,8 @@ double rng_log(double x);
 double rng_log1p(double x);
 double rng_exp(double x);
 double rng_pow(double x, double y);
-/** tanh(x), the same bits on every machine, within 3e-8, in a quarter of the time of an
- * exp(). The coefficients are those of Eigen (generic_fast_tanh_float, Eigen 3.3). */
+/** tanh(x), the same bits on every machine, within 3e-8. The coefficients are those of
+ * Eigen (generic_fast_tanh_float, Eigen 3.3). */
 static inline double
 rng_tanh(double x)
 {
