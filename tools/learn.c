@@ -43,7 +43,7 @@ struct learning {
     const char *advice; /* for graphs without times */
     struct rec_arena arena;
     bool shared, by_shape, apart;
-    uint32_t units;
+    uint32_t units, value_units;
     uint64_t held_out, value_jobs, taught_jobs;
     const char *values, *taught;         /* of --values, --taught; NULL: none */
     const char *teacher;                 /* of --teacher */
@@ -117,7 +117,8 @@ read_options(struct learning *l, const struct learn_args *args)
 {
     struct learn_options *o = &l->options;
     struct cli *cli = l->cli;
-    uint64_t seed, units, final, threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t seed, units, value_units = 0, final,
+                          threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     double minutes = args->generations_given && !args->minutes_given ? INFINITY : 1;
 
     o->generations = UINT64_MAX;
@@ -139,6 +140,8 @@ read_options(struct learning *l, const struct learn_args *args)
         !cli_count(cli, "held-out", args->held_out_arg, 0, 1000000, &l->held_out) ||
         !cli_count(cli, "value-jobs", args->value_jobs_arg, 1, 1000000000000,
                    &l->value_jobs) ||
+        (args->value_units_given && !cli_count(cli, "value-units", args->value_units_arg,
+                                               16, ALLOC_VALUE_UNITS, &value_units)) ||
         !cli_count(cli, "taught-jobs", args->taught_jobs_arg, 1, 1000000000000,
                    &l->taught_jobs) ||
         !cli_count(cli, "final", args->final_arg, 0, 100000, &final) ||
@@ -157,8 +160,10 @@ read_options(struct learning *l, const struct learn_args *args)
         return cli_usage(cli,
                          "--select trains nothing: leave --generations, --minutes and "
                          "--final out");
-    if (args->value_jobs_given && !args->values_given)
-        return cli_usage(cli, "--value-jobs is for --values");
+    if ((args->value_jobs_given || args->value_units_given) && !args->values_given)
+        return cli_usage(cli, "--value-jobs and --value-units are for --values");
+    if (value_units % 16)
+        return cli_usage(cli, "--value-units must be a multiple of 16");
     if (args->taught_given != args->teacher_given ||
         (args->taught_jobs_given && !args->taught_given))
         return cli_usage(cli, "--taught needs a --teacher, which is, as --taught-jobs, "
@@ -177,6 +182,7 @@ read_options(struct learning *l, const struct learn_args *args)
     l->apart = args->apart_flag;
     o->seconds = 60 * minutes;
     l->units = (uint32_t)units;
+    l->value_units = (uint32_t)value_units;
     l->values = args->values_given ? args->values_arg : NULL;
     l->taught = args->taught_given ? args->taught_arg : NULL;
     l->teacher = args->teacher_arg;
@@ -472,7 +478,8 @@ train_values(struct learning *l)
         const struct learn_setting *setting = next_of(l, "values", &rest, &expert);
         struct alloc_value **value = &l->scorer->expert[expert - 1].value,
                            *start = *value;
-        *value = learn_value(&l->worlds[setting->world], setting, start, l->value_jobs,
+        *value = learn_value(&l->worlds[setting->world], setting, start, l->value_units,
+                             l->value_jobs,
                              l->options.seed + (uint32_t)expert * ALLOC_VALUE_STREAMS,
                              l->options.threads, &cli->err);
         alloc_value_free(start);

@@ -215,8 +215,9 @@ void alloc_scorer_write(const struct alloc_scorer *scorer, struct rec_writer *wr
 
 struct alloc_admission_options;
 
-/** Streams of jobs that a value is trained on, side by side. */
-enum { ALLOC_VALUE_STREAMS = 128 };
+/** Streams of jobs that a value is trained on, side by side; and the most units that its
+ * first layer can have. */
+enum { ALLOC_VALUE_STREAMS = 128, ALLOC_VALUE_UNITS = 256 };
 
 struct alloc_value_options {
     const struct alloc_admission_options *admission; /* the cluster; without a queue */
@@ -226,8 +227,12 @@ struct alloc_value_options {
     double work;     /* mean sequential time * steps of a job, seconds */
     double discount; /* of a later job: 0 to below 1 */
     uint64_t jobs;   /* in all streams */
+    /* Of the first layer: a multiple of 16, ALLOC_VALUE_UNITS at most. 0: as many as the
+     * start has, or 128. */
+    uint32_t units;
     /* Training goes on from it, if it is for the same cluster and its jobs have half to
-     * twice the work of these. Else, or if it is NULL, training begins anew. */
+     * twice the work of these, and it has no more units. Else, or if it is NULL, training
+     * begins anew. */
     const struct alloc_value *start;
     uint32_t seed, threads;
     /* Draws the next job of a stream, and its kind; from any thread, but for one stream

@@ -201,14 +201,15 @@ struct alloc_scorer *learn_train(const struct learn_options *options,
 
 /**
  * Trains what states of the world's cluster are worth if jobs come as in a setting
- * (alloc_value_train()), on `jobs` jobs; `start` may be NULL. Deadlines and blocked jobs
- * count, whatever the objective of the course is. It ends early if the course is stopped.
+ * (alloc_value_train()), on `jobs` jobs; `start` may be NULL, and `units` 0. Deadlines
+ * and blocked jobs count, whatever the objective of the course is. It ends early if the
+ * course is stopped.
  * NULL: *err.
  */
 struct alloc_value *learn_value(const struct learn_world *world,
                                 const struct learn_setting *setting,
-                                const struct alloc_value *start, uint64_t jobs,
-                                uint32_t seed, uint32_t threads,
+                                const struct alloc_value *start, uint32_t units,
+                                uint64_t jobs, uint32_t seed, uint32_t threads,
                                 struct rec_error *err) REC_MUST_CHECK;
 
 /** Who teaches an expert, and on which jobs. */

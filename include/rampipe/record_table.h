@@ -1004,6 +1004,8 @@ REC_ROW(VALUE, ALONE, "value",
           "four inputs, 1 - exp(-r / s), where s is 3/5 of work, a third of this, a "
           "ninth and a 27th. The value decides only if the mean of the jobs is half to "
           "twice as much")
+    REC_KEY("units", COUNT,
+          "those of the first layer: a multiple of 16, at most 256; without the key, 128")
     REC_KEY("blocks", TEXT,
           "the sizes of blocks, one for each of their shapes, at most 32. A block has "
           "the inputs of its server that is free last; of each shape the four means over "
@@ -1011,9 +1013,9 @@ REC_ROW(VALUE, ALONE, "value",
           "blocks 32 are looked at, evenly spaced"))
 
 REC_ROW(UNIT, ALONE, "unit",
-    "A unit of a network, in order of layers: 128 that add up the inputs of all servers "
-    "and blocks, 32 that add up these units, and the result. Negative sums of the first "
-    "two layers become 0.",
+    "A unit of a network, in order of layers: those that add up the inputs of all "
+    "servers and blocks, 32 that add up these units, and the result. Negative sums of "
+    "the first two layers become 0.",
     "unit\t3\t76.5,0.1,-0.2",
     REC_FIELD("LAYER", COUNT, "1, 2 or 3")
     REC_FIELD("WEIGHTS", TEXT, "its bias, then the weight of each of its inputs"),

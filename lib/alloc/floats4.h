@@ -15,16 +15,31 @@ either(mask4 mask, floats4 a, floats4 b)
     return (floats4)((mask & (mask4)a) | (~mask & (mask4)b));
 }
 
-/* Adds four inputs, each times its weights in all units of the first layer. */
+/* Adds n numbers, a multiple of VALUE_GROUP, each times a factor. */
 static inline void
-add_four(float *restrict sum, const float *restrict input, const float *restrict weight)
+add_times(float *to, float factor, const float *from, size_t n)
 {
-    for (int j = 0; j < VALUE_FIRST; j++) {
-        float x = sum[j];
-        for (int i = 0; i < VALUE_SCALES; i++)
-            x += input[i] * weight[i * VALUE_FIRST + j];
-        sum[j] = x;
+    floats4 *t = (floats4 *)to;
+    const floats4 *f = (const floats4 *)from;
+    for (size_t i = 0; i < n / 4; i += 4) {
+        t[i] += factor * f[i];
+        t[i + 1] += factor * f[i + 1];
+        t[i + 2] += factor * f[i + 2];
+        t[i + 3] += factor * f[i + 3];
     }
+}
+
+/* Adds four inputs, each times its weights in `units` of the first layer. */
+static inline void
+add_four(float *sum, const float *input, const float *weight, uint32_t units)
+{
+    size_t n = units / 4;
+    floats4 *s = (floats4 *)sum;
+    const floats4 *w = (const floats4 *)weight;
+    float input0 = input[0], input1 = input[1], input2 = input[2], input3 = input[3];
+    for (size_t i = 0; i < n; i++, w++)
+        s[i] = (((s[i] + input0 * w[0]) + input1 * w[n]) + input2 * w[2 * n]) +
+               input3 * w[3 * n];
 }
 
 #endif

@@ -376,7 +376,7 @@ read_records(struct alloc_scorer *s, struct rec_reader *reader, struct rec_error
     int status = 0;
     while (ok && (status = rec_next(reader, &rec, err)) > 0) {
         if (value && rec.type != REC_UNIT && rec.type != REC_COMMENT &&
-            !value_is_whole(units)) {
+            !value_is_whole(value, units)) {
             ok = rec_reader_fail(reader, err, "units of the value before are missing");
             break;
         }
@@ -396,7 +396,7 @@ read_records(struct alloc_scorer *s, struct rec_reader *reader, struct rec_error
             ok = value_read_unit(value, &units, reader, &rec, err);
         }
     }
-    if (ok && status == 0 && value && !value_is_whole(units))
+    if (ok && status == 0 && value && !value_is_whole(value, units))
         return rec_fail(err, REC_DATA, "%s: units of the last value are missing",
                         rec_reader_file(reader));
     return ok && status == 0 &&

@@ -5,7 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DIGITS = 4, UNITS = VALUE_FIRST + VALUE_SECOND + 1 };
+enum { DIGITS = 4 };
+
+/* In all layers. */
+static uint32_t
+units_of(const struct alloc_value *v)
+{
+    return v->units + VALUE_SECOND + 1;
+}
 
 uint32_t
 value_inputs(const struct alloc_value *v)
@@ -16,14 +23,14 @@ value_inputs(const struct alloc_value *v)
 size_t
 value_weights(const struct alloc_value *v)
 {
-    return ((size_t)value_inputs(v) + 1) * VALUE_FIRST +
-           (VALUE_FIRST + 1) * VALUE_SECOND + VALUE_SECOND + 1;
+    return ((size_t)value_inputs(v) + 1) * v->units +
+           ((size_t)v->units + 1) * VALUE_SECOND + VALUE_SECOND + 1;
 }
 
 float *
 value_first(const struct alloc_value *v, uint32_t input)
 {
-    return v->weight + (size_t)input * VALUE_FIRST;
+    return v->weight + (size_t)input * v->units;
 }
 
 float *
@@ -35,13 +42,13 @@ value_first_bias(const struct alloc_value *v)
 float *
 value_second(const struct alloc_value *v, uint32_t unit)
 {
-    return value_first_bias(v) + VALUE_FIRST + (size_t)unit * VALUE_SECOND;
+    return value_first_bias(v) + v->units + (size_t)unit * VALUE_SECOND;
 }
 
 float *
 value_second_bias(const struct alloc_value *v)
 {
-    return value_second(v, VALUE_FIRST);
+    return value_second(v, v->units);
 }
 
 float *
@@ -57,13 +64,14 @@ value_third_bias(const struct alloc_value *v)
 }
 
 struct alloc_value *
-value_new(const char *cluster, uint32_t servers, const uint32_t *size, uint32_t nshapes,
-          double work, struct rec_error *err)
+value_new(const char *cluster, uint32_t servers, uint32_t units, const uint32_t *size,
+          uint32_t nshapes, double work, struct rec_error *err)
 {
     struct alloc_value *v = calloc(1, sizeof *v);
     if (v) {
         snprintf(v->cluster, sizeof v->cluster, "%s", cluster);
         v->servers = servers;
+        v->units = units;
         v->nshapes = nshapes;
         for (uint32_t i = 0; i < nshapes; i++)
             v->size[i] = size[i];
@@ -90,20 +98,23 @@ alloc_value_free(struct alloc_value *v)
 
 /* Units are added up in four parts, so that additions need not wait for each other. */
 double
-value_of_sums(const struct alloc_value *v, const float sum[VALUE_FIRST],
+value_of_sums(const struct alloc_value *v, const float sum[ALLOC_VALUE_UNITS],
               float second[VALUE_SECOND])
 {
     enum { WIDTH = VALUE_SECOND / 4 };
     const float *third = value_third(v);
     const floats4 *bias = (const floats4 *)value_second_bias(v);
     double worth = *value_third_bias(v);
-    float unit[VALUE_FIRST];
-    for (int j = 0; j < VALUE_FIRST; j++)
-        unit[j] = sum[j] > 0 ? sum[j] : 0;
+    floats4 zero = {0}, unit4[ALLOC_VALUE_UNITS / 4];
+    const float *unit = (const float *)unit4;
+    for (uint32_t j = 0; j < v->units / 4; j++) {
+        floats4 x = ((const floats4 *)sum)[j];
+        unit4[j] = either(x > zero, x, zero);
+    }
     for (int w = 0; w < WIDTH; w++) {
         const floats4 *weight = (const floats4 *)value_second(v, 0) + w;
         floats4 part0 = {0}, part1 = {0}, part2 = {0}, part3 = {0};
-        for (int j = 0; j < VALUE_FIRST; j += 4, weight += 4 * WIDTH) {
+        for (uint32_t j = 0; j < v->units; j += 4, weight += 4 * WIDTH) {
             part0 += unit[j] * weight[0];
             part1 += unit[j + 1] * weight[WIDTH];
             part2 += unit[j + 2] * weight[2 * WIDTH];
@@ -122,17 +133,17 @@ value_of_sums(const struct alloc_value *v, const float sum[VALUE_FIRST],
  * are the others. */
 static void
 add_inputs(const struct alloc_value *v, const float *input, uint32_t first, uint32_t n,
-           float sum[VALUE_FIRST])
+           float sum[ALLOC_VALUE_UNITS])
 {
     for (uint32_t i = 0; i < n; i += VALUE_SCALES)
         if (input[i + VALUE_SCALES - 1] > 0)
-            add_four(sum, input + i, value_first(v, first + i));
+            add_four(sum, input + i, value_first(v, first + i), v->units);
 }
 
 void
-value_sums(const struct alloc_value *v, const float *input, float sum[VALUE_FIRST])
+value_sums(const struct alloc_value *v, const float *input, float sum[ALLOC_VALUE_UNITS])
 {
-    memcpy(sum, value_first_bias(v), VALUE_FIRST * sizeof *sum);
+    memcpy(sum, value_first_bias(v), v->units * sizeof *sum);
     add_inputs(v, input, 0, value_inputs(v), sum);
 }
 
@@ -141,9 +152,9 @@ value_worth(const struct value_sets *s, const struct value_state *state,
             float second[VALUE_SECOND])
 {
     const struct alloc_value *v = value_of_sets(s);
-    float input[2 * VALUE_SHAPES * VALUE_SCALES], sum[VALUE_FIRST];
+    float input[2 * VALUE_SHAPES * VALUE_SCALES], sum[ALLOC_VALUE_UNITS];
     value_blocks(s, state, input);
-    memcpy(sum, state->sum, sizeof sum);
+    memcpy(sum, state->sum, v->units * sizeof *sum);
     add_inputs(v, input, v->servers * VALUE_SCALES, 2 * v->nshapes * VALUE_SCALES, sum);
     return value_of_sums(v, sum, second);
 }
@@ -251,20 +262,26 @@ value_decide(struct alloc_value *v, struct alloc_question *q, uint32_t *choice,
 
 /* ---- records ------------------------------------------------------------- */
 
+static uint32_t
+layer_of(const struct alloc_value *v, uint32_t unit)
+{
+    return unit < v->units ? 1 : unit < v->units + VALUE_SECOND ? 2 : 3;
+}
+
 /* The weights of a unit, with its bias before them, are in rows of records: `index` 0 is
  * the bias. NULL: there are no more. */
 static float *
 weight_of(const struct alloc_value *v, uint32_t unit, uint32_t index)
 {
-    if (unit < VALUE_FIRST)
+    if (unit < v->units)
         return index > value_inputs(v) ? NULL
                : index == 0            ? value_first_bias(v) + unit
                                        : value_first(v, index - 1) + unit;
-    unit -= VALUE_FIRST;
+    unit -= v->units;
     if (unit < VALUE_SECOND)
-        return index > VALUE_FIRST ? NULL
-               : index == 0        ? value_second_bias(v) + unit
-                                   : value_second(v, index - 1) + unit;
+        return index > v->units ? NULL
+               : index == 0     ? value_second_bias(v) + unit
+                                : value_second(v, index - 1) + unit;
     return index > VALUE_SECOND ? NULL
            : index == 0         ? value_third_bias(v)
                                 : value_third(v) + index - 1;
@@ -308,7 +325,7 @@ struct alloc_value *
 value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     struct alloc_value *v = NULL;
-    uint64_t servers;
+    uint64_t servers, units = VALUE_UNITS;
     uint32_t size[VALUE_SHAPES], nshapes;
     char *cluster = NULL;
     double discount = NAN, work = NAN;
@@ -316,15 +333,20 @@ value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_er
     if (ok && (servers < 1 || servers > 64))
         ok = rec_reader_fail(reader, err, "a value must have 1 to 64 servers");
     ok = ok && rec_key_number(reader, rec, "discount", &discount, err) &&
-         rec_key_number(reader, rec, "work", &work, err);
+         rec_key_number(reader, rec, "work", &work, err) &&
+         rec_key_count(reader, rec, "units", &units, err);
     if (ok && !(discount >= 0 && discount < 1 && work > 0 && !isinf(work)))
         ok = rec_reader_fail(reader, err,
                              "the value needs discount=, 0 to below 1, and work=, "
                              "server-seconds above 0");
+    if (ok && (units < 1 || units > ALLOC_VALUE_UNITS || units % VALUE_GROUP))
+        ok = rec_reader_fail(reader, err, "units= must be a multiple of %d, %d at most",
+                             VALUE_GROUP, ALLOC_VALUE_UNITS);
     ok = ok && read_sizes(reader, rec, servers, size, &nshapes, err);
     if (ok && !(cluster = strndup(rec->field[1].ptr, rec->field[1].len)))
         ok = rec_fail_memory(err);
-    if (ok && (v = value_new(cluster, (uint32_t)servers, size, nshapes, work, err)))
+    if (ok && (v = value_new(cluster, (uint32_t)servers, (uint32_t)units, size, nshapes,
+                             work, err)))
         v->discount = discount;
     free(cluster);
     return v;
@@ -338,16 +360,15 @@ value_read_unit(struct alloc_value *v, uint32_t *units, const struct rec_reader 
     uint64_t layer;
     uint32_t unit = *units, n = 0;
     bool many = false;
-    uint32_t wanted = unit < VALUE_FIRST ? 1 : unit < VALUE_FIRST + VALUE_SECOND ? 2 : 3;
     if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 1, &layer, err))
         return false;
-    if (!v || unit == UNITS)
+    if (!v || unit == units_of(v))
         return rec_reader_fail(reader, err, "the unit belongs to no value record");
-    if (layer != wanted)
+    if (layer != layer_of(v, unit))
         return rec_reader_fail(reader, err,
-                               "a unit of layer %u must come here: %d of layer 1, %d of "
+                               "a unit of layer %u must come here: %u of layer 1, %d of "
                                "2, one of 3",
-                               wanted, VALUE_FIRST, VALUE_SECOND);
+                               layer_of(v, unit), v->units, VALUE_SECOND);
     for (rest = rec->field[2]; rec_str_split(&rest, ',', &word); n++) {
         float *weight = weight_of(v, unit, n);
         double number;
@@ -367,9 +388,9 @@ value_read_unit(struct alloc_value *v, uint32_t *units, const struct rec_reader 
 }
 
 bool
-value_is_whole(uint32_t units)
+value_is_whole(const struct alloc_value *v, uint32_t units)
 {
-    return units == UNITS;
+    return units == units_of(v);
 }
 
 void
@@ -383,22 +404,21 @@ value_write(const struct alloc_value *v, struct rec_writer *writer)
     rec_uint_field(writer, v->servers);
     rec_num_key(writer, "discount", v->discount);
     rec_text_key(writer, "work", text);
+    rec_uint_key(writer, "units", v->units);
     for (uint32_t i = 0; i < v->nshapes; i++)
         length += (size_t)snprintf(text + length, sizeof text - length, "%s%u",
                                    i ? "," : "", v->size[i]);
     if (v->nshapes)
         rec_text_key(writer, "blocks", text);
     rec_end(writer);
-    for (uint32_t unit = 0; unit < UNITS; unit++) {
+    for (uint32_t unit = 0; unit < units_of(v); unit++) {
         const float *weight;
         length = 0;
         for (uint32_t i = 0; (weight = weight_of(v, unit, i)); i++)
             length += (size_t)snprintf(text + length, sizeof text - length, "%s%.*g",
                                        i ? "," : "", DIGITS, (double)*weight);
         rec_begin(writer, "unit");
-        rec_uint_field(writer, unit < VALUE_FIRST                  ? 1
-                               : unit < VALUE_FIRST + VALUE_SECOND ? 2
-                                                                   : 3);
+        rec_uint_field(writer, layer_of(v, unit));
         rec_text_field(writer, text);
         rec_end(writer);
     }

@@ -16,19 +16,22 @@
 #include "question.h"
 
 /* Blocks have the same shape if jobs in them take the same time (net_geometry()). Inputs
- * tell of VALUE_SHAPES shapes at most, and of VALUE_EACH blocks of each. The numbers of
- * units are fixed, so that the compiler can make vectors of their loops. */
+ * tell of VALUE_SHAPES shapes at most, and of VALUE_EACH blocks of each. The first layer
+ * has ALLOC_VALUE_UNITS units at most. They come in groups of VALUE_GROUP, and the second
+ * layer is fixed, so that the compiler can make vectors of their loops. */
 enum {
     VALUE_SCALES = 4,
     VALUE_SHAPES = 32,
     VALUE_EACH = 32,
-    VALUE_FIRST = 128,
+    VALUE_GROUP = 16,
+    VALUE_UNITS = 128, /* of the first layer, where nothing is said */
     VALUE_SECOND = 32
 };
 
 struct alloc_value {
     char cluster[NET_TEXT_MAX]; /* as net_describe() says it */
     uint32_t servers;
+    uint32_t units;                       /* of the first layer */
     uint32_t nshapes, size[VALUE_SHAPES]; /* servers of a block of each shape */
     double discount;
     double work; /* the mean of a job, server-seconds */
@@ -40,8 +43,8 @@ struct alloc_value {
 };
 
 /* All weights are 0. NULL: *err. */
-struct alloc_value *value_new(const char *cluster, uint32_t servers, const uint32_t *size,
-                              uint32_t nshapes, double work,
+struct alloc_value *value_new(const char *cluster, uint32_t servers, uint32_t units,
+                              const uint32_t *size, uint32_t nshapes, double work,
                               struct rec_error *err) REC_MUST_CHECK;
 /* Writes the sizes of the shapes that a value for this cluster has. */
 bool value_shapes_of(const struct net *net, uint32_t size[VALUE_SHAPES],
@@ -75,7 +78,7 @@ void value_sets_forget(struct value_sets *sets);
 
 /* A state of the cluster. */
 struct value_state {
-    float sum[VALUE_FIRST]; /* of the first layer, from its servers */
+    float sum[ALLOC_VALUE_UNITS]; /* of the first layer, from its servers */
     /* Of each block that is looked at, the inputs of its server that is free last. */
     float block[VALUE_SHAPES * VALUE_EACH * VALUE_SCALES];
 };
@@ -93,12 +96,12 @@ void value_blocks(const struct value_sets *sets, const struct value_state *state
                   float *input);
 /* The sums of the first layer over all inputs. */
 void value_sums(const struct alloc_value *value, const float *input,
-                float sum[VALUE_FIRST]);
+                float sum[ALLOC_VALUE_UNITS]);
 /* The worth of a state, and of such sums; `second` becomes the outputs of the second
  * layer. */
 double value_worth(const struct value_sets *sets, const struct value_state *state,
                    float second[VALUE_SECOND]);
-double value_of_sums(const struct alloc_value *value, const float sum[VALUE_FIRST],
+double value_of_sums(const struct alloc_value *value, const float sum[ALLOC_VALUE_UNITS],
                      float second[VALUE_SECOND]);
 
 /* A way to start a job. */
@@ -131,7 +134,7 @@ bool value_read_unit(struct alloc_value *value, uint32_t *units,
                      const struct rec_reader *reader, const struct rec *rec,
                      struct rec_error *err) REC_MUST_CHECK;
 /* Have all units come? */
-bool value_is_whole(uint32_t units);
+bool value_is_whole(const struct alloc_value *value, uint32_t units);
 void value_write(const struct alloc_value *value, struct rec_writer *writer);
 
 /* The value of the expert of a learned chooser (scorer.c) that decides the question, if

@@ -114,11 +114,11 @@ struct value_sets {
     /* Inputs of each; no block is never free. */
     float empty[VALUE_SHAPES * VALUE_EACH * VALUE_SCALES];
     float *touched; /* of each set as many numbers: 1 if it touches the block */
+    float *sums;    /* of each set, VALUE_SCALES of each unit of the first layer */
     uint64_t age;   /* of the weights, from 1 */
     struct {
         uint64_t taken; /* 0: unused */
         uint64_t age;   /* of the sums; 0: none */
-        float sums[VALUE_SCALES * VALUE_FIRST];
     } set[SETS];
 };
 
@@ -126,6 +126,13 @@ static size_t
 block_inputs(const struct value_sets *s)
 {
     return (size_t)s->first[s->value->nshapes] * VALUE_SCALES;
+}
+
+/* How many numbers a set adds up. */
+static size_t
+sums_of(const struct alloc_value *v)
+{
+    return (size_t)VALUE_SCALES * v->units;
 }
 
 /* Lists the blocks of a shape, as many as there is room for, taken evenly. */
@@ -176,7 +183,9 @@ value_sets_new(const struct alloc_value *v, const struct net *net, struct rec_er
     s->value = v;
     s->age = 1;
     if (list_shapes(s, net, err)) {
-        if ((s->touched = calloc(SETS * block_inputs(s) + 1, sizeof *s->touched)))
+        s->touched = calloc(SETS * block_inputs(s) + 1, sizeof *s->touched);
+        s->sums = calloc(SETS * sums_of(v), sizeof *s->sums);
+        if (s->touched && s->sums)
             return s;
         rec_fail_memory(err);
     }
@@ -190,6 +199,7 @@ value_sets_free(struct value_sets *s)
     if (!s)
         return;
     free(s->touched);
+    free(s->sums);
     free(s);
 }
 
@@ -209,8 +219,8 @@ value_sets_forget(struct value_sets *s)
 static size_t
 place_of(struct value_sets *s, uint64_t taken)
 {
-    size_t at = rec_mix(taken) % SETS, n = block_inputs(s);
-    float *restrict touched = s->touched + at * n, *restrict sums = s->set[at].sums;
+    size_t at = rec_mix(taken) % SETS, n = block_inputs(s), nsums = sums_of(s->value);
+    float *restrict touched = s->touched + at * n, *restrict sums = s->sums + at * nsums;
     if (s->set[at].taken != taken) {
         s->set[at].taken = taken;
         s->set[at].age = 0;
@@ -220,12 +230,11 @@ place_of(struct value_sets *s, uint64_t taken)
     if (s->set[at].age == s->age)
         return at;
     s->set[at].age = s->age;
-    memset(sums, 0, sizeof s->set[at].sums);
+    memset(sums, 0, nsums * sizeof *sums);
     for (; taken; taken &= taken - 1) {
-        const float *restrict weight =
+        const float *weight =
             value_first(s->value, (uint32_t)__builtin_ctzll(taken) * VALUE_SCALES);
-        for (int j = 0; j < VALUE_SCALES * VALUE_FIRST; j++)
-            sums[j] += weight[j];
+        add_times(sums, 1, weight, nsums);
     }
     return at;
 }
@@ -243,7 +252,7 @@ value_server(const struct alloc_value *v, double seconds, float input[VALUE_SCAL
 void
 value_empty(const struct value_sets *s, struct value_state *state)
 {
-    memcpy(state->sum, value_first_bias(s->value), sizeof state->sum);
+    memcpy(state->sum, value_first_bias(s->value), s->value->units * sizeof *state->sum);
     memcpy(state->block, s->empty, block_inputs(s) * sizeof *s->empty);
 }
 
@@ -251,7 +260,7 @@ void
 value_copy(const struct value_sets *s, struct value_state *to,
            const struct value_state *from)
 {
-    memcpy(to->sum, from->sum, sizeof to->sum);
+    memcpy(to->sum, from->sum, s->value->units * sizeof *to->sum);
     memcpy(to->block, from->block, block_inputs(s) * sizeof *to->block);
 }
 
@@ -272,12 +281,12 @@ void
 value_add(struct value_sets *s, struct value_state *state, uint64_t taken, double seconds)
 {
     float input[VALUE_SCALES];
-    size_t at, n = block_inputs(s);
+    size_t at, n = block_inputs(s), nsums = sums_of(s->value);
     if (!taken)
         return;
     value_server(s->value, seconds, input);
     at = place_of(s, taken);
-    add_four(state->sum, input, s->set[at].sums);
+    add_four(state->sum, input, s->sums + at * nsums, s->value->units);
     raise_blocks(state->block, input, s->touched + at * n, n);
 }
 

@@ -2,6 +2,7 @@
  * Trains what states of a small cluster are worth (value.h). Many streams of jobs are
  * played side by side; after each job of all streams the network makes a step.
  */
+#include "floats4.h"
 #include "future.h"
 
 #include <math.h>
@@ -73,11 +74,11 @@ draw_weights(struct training *t, struct rec_error *err)
     if (!rng)
         return false;
     for (uint32_t i = 0; i < value_inputs(v); i++)
-        for (int j = 0; j < VALUE_FIRST; j++)
+        for (uint32_t j = 0; j < v->units; j++)
             value_first(v, i)[j] = (float)rng_normal(rng, sqrt(2.0 / 60));
-    for (uint32_t i = 0; i < VALUE_FIRST; i++)
+    for (uint32_t i = 0; i < v->units; i++)
         for (int j = 0; j < VALUE_SECOND; j++)
-            value_second(v, i)[j] = (float)rng_normal(rng, sqrt(2.0 / VALUE_FIRST));
+            value_second(v, i)[j] = (float)rng_normal(rng, sqrt(2.0 / v->units));
     for (int j = 0; j < VALUE_SECOND; j++)
         value_third(v)[j] = (float)rng_normal(rng, sqrt(1.0 / VALUE_SECOND));
     *value_third_bias(v) = (float)(-0.25 / (1 - v->discount));
@@ -85,9 +86,11 @@ draw_weights(struct training *t, struct rec_error *err)
     return true;
 }
 
-/* Begins with the weights of a start, if it has the same inputs. Its scales of time stay:
- * for jobs of other sizes they are wrong, and value_knows() would not let it decide. */
-static bool
+/* Takes the weights of a start, if it has the same inputs and no more units. Units that
+ * it does not have change nothing at first: the second layer learns to listen to them.
+ * Its scales of time stay: for jobs of other sizes they are wrong, and value_knows()
+ * would not let it decide. */
+static void
 go_on(struct training *t)
 {
     struct alloc_value *v = t->value;
@@ -95,12 +98,18 @@ go_on(struct training *t)
     if (!start || strcmp(start->cluster, v->cluster) != 0 ||
         start->nshapes != v->nshapes ||
         memcmp(start->size, v->size, v->nshapes * sizeof *v->size) != 0 ||
-        v->work > 2 * start->work || v->work < start->work / 2)
-        return false;
-    memcpy(v->weight, start->weight, value_weights(v) * sizeof *v->weight);
+        v->work > 2 * start->work || v->work < start->work / 2 || v->units < start->units)
+        return;
+    for (uint32_t i = 0; i <= value_inputs(v); i++) /* the last is the bias */
+        memcpy(value_first(v, i), value_first(start, i),
+               start->units * sizeof *v->weight);
+    memset(value_second(v, 0), 0, (size_t)v->units * VALUE_SECOND * sizeof *v->weight);
+    memcpy(value_second(v, 0), value_second(start, 0),
+           (size_t)start->units * VALUE_SECOND * sizeof *v->weight);
+    memcpy(value_second_bias(v), value_second_bias(start),
+           (2 * VALUE_SECOND + 1) * sizeof *v->weight);
     v->work = start->work;
     t->rate = RATE_START;
-    return true;
 }
 
 static bool
@@ -156,7 +165,7 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
     struct alloc_admission_options admission = *o->admission;
     const struct net *net = admission.placer.net;
     char text[NET_TEXT_MAX];
-    uint32_t size[VALUE_SHAPES], nshapes;
+    uint32_t size[VALUE_SHAPES], nshapes, units = VALUE_UNITS;
     size_t n;
     net_describe(net, text);
     if (!futures_small(&admission))
@@ -164,10 +173,13 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
                         "values of states are for clusters of at most 64 servers, this "
                         "one has %u",
                         net_servers(net));
+    if (o->units || o->start)
+        units = o->units ? o->units : o->start->units;
     admission.choosing = none;
     admission.counted = true;
     if (!value_shapes_of(net, size, &nshapes, err) ||
-        !(t->value = value_new(text, net_servers(net), size, nshapes, o->work, err)))
+        !(t->value =
+              value_new(text, net_servers(net), units, size, nshapes, o->work, err)))
         return false;
     t->value->discount = o->discount;
     n = value_weights(t->value);
@@ -184,7 +196,10 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
         if (!begin_share(t, i, &admission, err))
             return false;
     t->rate = RATE_FIRST;
-    return go_on(t) || draw_weights(t, err);
+    if (!draw_weights(t, err))
+        return false;
+    go_on(t);
+    return true;
 }
 
 static void
@@ -209,13 +224,6 @@ end(struct training *t)
 
 /* ---- the network learns -------------------------------------------------- */
 
-static inline void
-add(float *restrict to, float factor, const float *restrict from, int n)
-{
-    for (int i = 0; i < n; i++)
-        to[i] += factor * from[i];
-}
-
 /* Where the slope by a weight is. */
 static float *
 slope_of(const struct share *h, const float *weight)
@@ -230,33 +238,33 @@ learn(struct share *h, const float *input, double target)
 {
     enum { PARTS = 8 };
     const struct alloc_value *v = h->training->value;
-    float sum[VALUE_FIRST], second[VALUE_SECOND], by_second[VALUE_SECOND],
-        by_first[VALUE_FIRST], error;
+    float sum[ALLOC_VALUE_UNITS], second[VALUE_SECOND], by_second[VALUE_SECOND],
+        by_first[ALLOC_VALUE_UNITS], error;
     uint32_t ninputs = value_inputs(v);
     value_sums(v, input, sum);
     error = (float)(value_of_sums(v, sum, second) - target);
     *slope_of(h, value_third_bias(v)) += error;
     for (int i = 0; i < VALUE_SECOND; i++)
         by_second[i] = second[i] > 0 ? error * value_third(v)[i] : 0;
-    add(slope_of(h, value_third(v)), error, second, VALUE_SECOND);
-    add(slope_of(h, value_second_bias(v)), 1, by_second, VALUE_SECOND);
-    for (uint32_t j = 0; j < VALUE_FIRST; j++) {
+    add_times(slope_of(h, value_third(v)), error, second, VALUE_SECOND);
+    add_times(slope_of(h, value_second_bias(v)), 1, by_second, VALUE_SECOND);
+    for (uint32_t j = 0; j < v->units; j++) {
         const float *weight = value_second(v, j);
         float part[PARTS] = {0};
         by_first[j] = 0;
         if (!(sum[j] > 0))
             continue;
-        add(slope_of(h, weight), sum[j], by_second, VALUE_SECOND);
+        add_times(slope_of(h, weight), sum[j], by_second, VALUE_SECOND);
         for (int i = 0; i < VALUE_SECOND; i += PARTS)
             for (int k = 0; k < PARTS; k++)
                 part[k] += by_second[i + k] * weight[i + k];
         for (int k = 0; k < PARTS; k++)
             by_first[j] += part[k];
     }
-    add(slope_of(h, value_first_bias(v)), 1, by_first, VALUE_FIRST);
+    add_times(slope_of(h, value_first_bias(v)), 1, by_first, v->units);
     for (uint32_t i = 0; i < ninputs; i++)
         if (input[i] > 0)
-            add(slope_of(h, value_first(v, i)), input[i], by_first, VALUE_FIRST);
+            add_times(slope_of(h, value_first(v, i)), input[i], by_first, v->units);
 }
 
 /* A step of Adam. */

@@ -52,7 +52,7 @@ draw_load(const struct learn_course_options *course, const struct learn_setting 
 
 struct alloc_value *
 learn_value(const struct learn_world *world, const struct learn_setting *setting,
-            const struct alloc_value *start, uint64_t jobs, uint32_t seed,
+            const struct alloc_value *start, uint32_t units, uint64_t jobs, uint32_t seed,
             uint32_t threads, struct rec_error *err)
 {
     const struct learn_course_options *course = &world->course;
@@ -64,6 +64,7 @@ learn_value(const struct learn_world *world, const struct learn_setting *setting
                                           .graphs = graphs,
                                           .nkinds = course->ntemplates,
                                           .jobs = jobs,
+                                          .units = units,
                                           .start = start,
                                           .seed = seed,
                                           .threads = threads,

@@ -16,7 +16,7 @@
 static void
 test_network(void **state)
 {
-    struct alloc_value *v = value_new("", 2, NULL, 0, 5, &err);
+    struct alloc_value *v = value_new("", 2, 16, NULL, 0, 5, &err);
     struct value_option option = {2, 3 * log(2)};
     struct value_sets *sets;
     struct value_state now;
@@ -74,7 +74,7 @@ test_blocks(void **state)
     assert_int_equal(nshapes, 2);
     assert_int_equal(size[0], 2);
     assert_int_equal(size[1], 3);
-    v = value_new("a cluster", 4, size, nshapes, 5, &err);
+    v = value_new("a cluster", 4, 128, size, nshapes, 5, &err);
     assert_non_null(v);
     assert_int_equal(value_inputs(v), 32);
     value_first(v, 16)[7] = 6;
@@ -183,7 +183,7 @@ test_same(void **state)
         net_describe(s.placer.net, text);
         assert_true(value_shapes_of(s.placer.net, size, &nshapes, &err));
         scorer->expert[0].value =
-            value_new(text, net_servers(s.placer.net), size, nshapes, 1, &err);
+            value_new(text, net_servers(s.placer.net), 256, size, nshapes, 1, &err);
         assert_non_null(scorer->expert[0].value);
         scorer->expert[0].value->discount = 1;
         scorer->expert[0].value->work = NAN; /* suits jobs of any size */
