@@ -48,6 +48,7 @@ struct collective_series {
     const char *id, *system, *version;
     uint64_t ranks, nodes;
     size_t first, npieces; /* its pieces in the table, by size */
+    size_t of_system;      /* how many series of the table its system has */
 };
 
 enum collective_link { COLLECTIVE_NVLINK, COLLECTIVE_PAIRS, COLLECTIVE_PCIE };

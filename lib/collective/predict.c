@@ -239,22 +239,13 @@ distance(const struct collective_fabric *to, const struct collective_fabric *fro
            (strcmp(to->like, series->system) == 0 ? 1000 : 0);
 }
 
-static size_t
-count_series(const struct collective_table *table, const char *system)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < table->nseries; i++)
-        n += strcmp(table->series[i].system, system) == 0;
-    return n;
-}
-
 /* Orders systems that are equally alike: the one that was measured more thoroughly, then
  * by name. */
 static bool
-comes_first(const struct collective_table *table, const char *a, const char *b)
+comes_first(const struct collective_series *a, const struct collective_series *b)
 {
-    size_t na = count_series(table, a), nb = count_series(table, b);
-    return na != nb ? na > nb : strcmp(a, b) < 0;
+    return a->of_system != b->of_system ? a->of_system > b->of_system
+                                        : strcmp(a->system, b->system) < 0;
 }
 
 /* Tries the measured systems one after the other, the most alike first. */
@@ -263,11 +254,11 @@ by_sheet(const struct collective_table *table, const struct collective_fabric *f
          const struct collective_ask *ask, struct collective_answer *answer)
 {
     double last = -INFINITY;
-    const char *tried = NULL; /* the last one */
+    const struct collective_series *tried = NULL; /* of the last one */
     struct collective_what what = ask->what;
     bool nccl = collective_bus_factor(ask->what.kind, 2) > 0;
     for (;;) {
-        const char *system = NULL;
+        const struct collective_series *best = NULL;
         const struct collective_fabric *from = NULL;
         double least = INFINITY;
         struct collective_groups groups;
@@ -279,24 +270,24 @@ by_sheet(const struct collective_table *table, const struct collective_fabric *f
                 !(f = collective_fabric_find(table, s->system)))
                 continue;
             d = distance(fabric, f, ask->ranks, s);
-            if (d < last || (!(d > last) && !comes_first(table, tried, s->system)))
+            if (d < last || (!(d > last) && !comes_first(tried, s)))
                 continue;
-            if (d < least || (!(d > least) && comes_first(table, s->system, system))) {
+            if (d < least || (!(d > least) && comes_first(s, best))) {
                 least = d;
-                system = s->system;
+                best = s;
                 from = f;
             }
         }
-        if (!system || least > 50) /* another kind of link says nothing */
+        if (!best || least > 50) /* another kind of link says nothing */
             return false;
         /* Switches that add do so with floating-point numbers. Where they do not, all
          * reductions are as those of integers. */
         what.dtype = nccl && from->adds > fabric->adds ? "int8" : ask->what.dtype;
-        gather(&groups, table, &what, system, ask->version);
+        gather(&groups, table, &what, best->system, ask->version);
         if (scale(&groups, &(struct sheets){fabric, from}, ask, answer))
             return true;
         last = least;
-        tried = system;
+        tried = best;
     }
 }
 

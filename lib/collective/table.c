@@ -180,6 +180,29 @@ check_last(const struct collective_table *table, const struct rec_reader *reader
                            table->series[table->nseries - 1].id);
 }
 
+/* Sets of_system of all series. */
+static bool
+count_series(struct collective_table *table, struct rec_error *err)
+{
+    struct rec_map first = {0}; /* a system -> its first series, which counts them */
+    bool ok = true;
+    for (size_t i = 0; i < table->nseries; i++)
+        table->series[i].of_system = 0;
+    for (size_t i = 0; ok && i < table->nseries; i++) {
+        struct rec_str system = rec_str(table->series[i].system);
+        uint32_t at = rec_map_get(&first, system);
+        if (at == REC_NONE)
+            ok = rec_map_add(&first, system, at = (uint32_t)i, err);
+        table->series[at].of_system++;
+    }
+    for (size_t i = 0; ok && i < table->nseries; i++) {
+        struct rec_str system = rec_str(table->series[i].system);
+        table->series[i].of_system = table->series[rec_map_get(&first, system)].of_system;
+    }
+    rec_map_free(&first);
+    return ok;
+}
+
 bool
 collective_table_read(struct collective_table *table, struct rec_reader *reader,
                       struct rec_error *err)
@@ -210,7 +233,8 @@ collective_table_read(struct collective_table *table, struct rec_reader *reader,
             return false;
         open = rec.type == REC_SERIES || rec.type == REC_PIECE;
     }
-    return status == 0 && check_last(table, reader, open, err);
+    return status == 0 && check_last(table, reader, open, err) &&
+           count_series(table, err);
 }
 
 void

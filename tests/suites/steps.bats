@@ -63,7 +63,7 @@ below() {
             $seq $tp $dp $((tp > 1)) $((2 * dp)) >>asked.tsv
     done; done; done; done
     { printf "$head\tstep_s\n" && tail -n +2 asked.tsv | paste - <(predict --alone --stacks true.rec asked.tsv | cut -f 2); } >table.tsv
-    fit --rounds 20 --stacks start.rec table.tsv >fitted.rec
+    fit --rounds 12 --stacks start.rec table.tsv >fitted.rec
     awk -F'\t' '{ for (i = 9; i <= NF; i++) if ($i ~ /^fit=/) { split($i, a, "="); exit a[2] > 0.01 } exit 1 }' fitted.rec
     # every third row, predicted by a fit to the others
     awk -F'\t' '{ for (i = 9; i <= NF; i++) if ($i ~ /^error=/) { split($i, a, "="); exit a[2] > 0.02 } exit 1 }' fitted.rec
