@@ -154,7 +154,7 @@ struct learn_options {
  * loads, under which most jobs are blocked, from counting alone, and light loads, too.
  *
  * Start: the candidate with the best value over 4 episodes of each setting. Candidates
- * are the experts of `start` and the first three of the simple rules below. If the
+ * are the experts of `start` and the first five of the simple rules below. If the
  * experts are as many as those that are trained, each starts from its own unless
  * another candidate is better by more than two standard errors. If `start` is NULL, the
  * candidates are all simple rules, with `units` hidden units whose weights are 0. Their
@@ -163,6 +163,9 @@ struct learn_options {
  *         first, or as the next two say
  *     50 - 50 servers + 5 block-1 + 5 block-3 + 5 block-9
  *     50 - 50 servers + 3 share-1 + 3 share-2 + 3 share-3 + 3 share-4 + 3 share-8
+ *     1/2 + s (1 - full) - work - servers + (block-1 + block-3 + block-9) / 10 for s = 5,
+ *         40: takes the least work, if it is worth a price that rises as the cluster
+ *         fills
  *     0
  *     1 - 20 ln((1 + n) / (1 + d))^2 for d = 1, 2, 4, ...: takes d servers or none, as
  *         the one degree of SiP-ML

@@ -66,12 +66,27 @@ static const struct term fewest[LEARN_FEWEST][7] = {
      {"share-4", 3},
      {"share-8", 3}}};
 
+/* Takes the least work that meets the deadline, unless it is more than a limit: a half,
+ * and `steep` times the free share of the cluster, in mean works. All jobs are worth the
+ * same, and a server-second has a price that rises as the cluster fills (Talluri and van
+ * Ryzin, "The Theory and Practice of Revenue Management", 2004: bid prices). */
+static void
+price(double steep, double size, double *weight)
+{
+    const struct term terms[] = {{"one", 0.5 + steep}, {"full", -steep}, {"work", -1},
+                                 {"servers", -1},      {"block-1", 0.1}, {"block-3", 0.1},
+                                 {"block-9", 0.1}};
+    set(weight, size, terms, sizeof terms / sizeof *terms);
+}
+
 uint32_t
 learn_starts(uint32_t servers, double size, double weight[LEARN_STARTS][ALLOC_FEATURES])
 {
     uint32_t n = 0;
     for (int i = 0; i < LEARN_FEWEST; i++)
         set(weight[n++], size, fewest[i], sizeof fewest[i] / sizeof *fewest[i]);
+    price(5, size, weight[n++]);
+    price(40, size, weight[n++]);
     set(weight[n++], size, NULL, 0);
     for (uint64_t d = 1; d <= servers; d *= 2)
         for (int reserve = 0; reserve < 2; reserve++)

@@ -294,7 +294,7 @@ to_point(const struct trainer *t, const double *weight, size_t nweights, double 
 }
 
 /* Makes the points that an expert can start from, which the caller frees: the experts of
- * `start`, if there is one, and the simple policies of the fewest servers, or all simple
+ * `start`, if there is one, and the first LEARN_PLAIN simple policies, or all simple
  * ones. Returns how many there are; 0: *err. */
 static uint32_t
 propose(struct trainer *t, const struct alloc_scorer *start, double **points,
@@ -304,7 +304,7 @@ propose(struct trainer *t, const struct alloc_scorer *start, double **points,
     double simple[LEARN_STARTS][ALLOC_FEATURES];
     uint32_t nsimple = learn_starts(servers, 2 * t->options->sigma, simple);
     uint32_t own = start ? start->nexperts : 0;
-    uint32_t n = own + (start ? LEARN_FEWEST : nsimple);
+    uint32_t n = own + (start ? LEARN_PLAIN : nsimple);
     if (!(*points = calloc(n, t->n * sizeof **points))) {
         rec_fail_memory(err);
         return 0;
