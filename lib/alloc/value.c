@@ -105,7 +105,7 @@ value_of_sums(const struct alloc_value *v, const float sum[ALLOC_VALUE_UNITS],
     const float *third = value_third(v);
     const floats4 *bias = (const floats4 *)value_second_bias(v);
     double worth = *value_third_bias(v);
-    floats4 zero = {0}, unit4[ALLOC_VALUE_UNITS / 4];
+    floats4 zero = {0}, unit4[ALLOC_VALUE_UNITS / 4] = {zero};
     const float *unit = (const float *)unit4;
     for (uint32_t j = 0; j < v->units / 4; j++) {
         floats4 x = ((const floats4 *)sum)[j];

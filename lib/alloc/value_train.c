@@ -239,7 +239,7 @@ learn(struct share *h, const float *input, double target)
     enum { PARTS = 8 };
     const struct alloc_value *v = h->training->value;
     float sum[ALLOC_VALUE_UNITS], second[VALUE_SECOND], by_second[VALUE_SECOND],
-        by_first[ALLOC_VALUE_UNITS], error;
+        by_first[ALLOC_VALUE_UNITS] = {0}, error;
     uint32_t ninputs = value_inputs(v);
     value_sums(v, input, sum);
     error = (float)(value_of_sums(v, sum, second) - target);
@@ -251,7 +251,6 @@ learn(struct share *h, const float *input, double target)
     for (uint32_t j = 0; j < v->units; j++) {
         const float *weight = value_second(v, j);
         float part[PARTS] = {0};
-        by_first[j] = 0;
         if (!(sum[j] > 0))
             continue;
         add_times(slope_of(h, weight), sum[j], by_second, VALUE_SECOND);
