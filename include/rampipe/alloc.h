@@ -231,8 +231,7 @@ struct alloc_value_options {
      * start has, or 128. */
     uint32_t units;
     /* Training goes on from it, if it is for the same cluster and its jobs have half to
-     * twice the work of these, and it has no more units. Else, or if it is NULL, training
-     * begins anew. */
+     * twice the work of these. Else, or if it is NULL, training begins anew. */
     const struct alloc_value *start;
     uint32_t seed, threads;
     /* Draws the next job of a stream, and its kind; from any thread, but for one stream
@@ -250,8 +249,8 @@ struct alloc_value_options {
  * Steps are those of Adam (Kingma and Ba, 2015) over the streams, and shrink from 1e-3,
  * or with a start 3e-4, to 2e-6; a share of the answers, 0.02 at first and none in the
  * end, is drawn at random.
- * NULL: *err. REC_USAGE: the cluster has more servers. The same options give the same
- * value, whatever `threads` is.
+ * NULL: *err. REC_USAGE: the cluster has more servers, or the start more units. The same
+ * options give the same value, whatever `threads` is.
  */
 struct alloc_value *alloc_value_train(const struct alloc_value_options *options,
                                       struct rec_error *err) REC_MUST_CHECK;

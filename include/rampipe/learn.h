@@ -164,8 +164,8 @@ struct learn_options {
  *     50 - 50 servers + 5 block-1 + 5 block-3 + 5 block-9
  *     50 - 50 servers + 3 share-1 + 3 share-2 + 3 share-3 + 3 share-4 + 3 share-8
  *     1/2 + s (1 - full) - work - servers + (block-1 + block-3 + block-9) / 10 for s = 5,
- *         40: takes the least work, if it is worth a price that rises as the cluster
- *         fills
+ *         40: takes the least work, unless it is more than a limit that falls as the
+ *         cluster fills
  *     0
  *     1 - 20 ln((1 + n) / (1 + d))^2 for d = 1, 2, 4, ...: takes d servers or none, as
  *         the one degree of SiP-ML

@@ -86,10 +86,10 @@ draw_weights(struct training *t, struct rec_error *err)
     return true;
 }
 
-/* Takes the weights of a start, if it has the same inputs and no more units. Units that
- * it does not have change nothing at first: the second layer learns to listen to them.
- * Its scales of time stay: for jobs of other sizes they are wrong, and value_knows()
- * would not let it decide. */
+/* Takes the weights of a start, if it has the same inputs. Units that it does not have
+ * change nothing at first: the second layer learns to listen to them. Its scales of time
+ * stay: for jobs of other sizes they are wrong, and value_knows() would not let it
+ * decide. */
 static void
 go_on(struct training *t)
 {
@@ -98,7 +98,7 @@ go_on(struct training *t)
     if (!start || strcmp(start->cluster, v->cluster) != 0 ||
         start->nshapes != v->nshapes ||
         memcmp(start->size, v->size, v->nshapes * sizeof *v->size) != 0 ||
-        v->work > 2 * start->work || v->work < start->work / 2 || v->units < start->units)
+        v->work > 2 * start->work || v->work < start->work / 2)
         return;
     for (uint32_t i = 0; i <= value_inputs(v); i++) /* the last is the bias */
         memcpy(value_first(v, i), value_first(start, i),
@@ -165,7 +165,7 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
     struct alloc_admission_options admission = *o->admission;
     const struct net *net = admission.placer.net;
     char text[NET_TEXT_MAX];
-    uint32_t size[VALUE_SHAPES], nshapes, units = VALUE_UNITS;
+    uint32_t size[VALUE_SHAPES], nshapes, units = o->units;
     size_t n;
     net_describe(net, text);
     if (!futures_small(&admission))
@@ -173,8 +173,13 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
                         "values of states are for clusters of at most 64 servers, this "
                         "one has %u",
                         net_servers(net));
-    if (o->units || o->start)
-        units = o->units ? o->units : o->start->units;
+    if (units == 0)
+        units = o->start ? o->start->units : VALUE_UNITS;
+    if (o->start && units < o->start->units)
+        return rec_fail(err, REC_USAGE,
+                        "a value of %u units cannot go on with %u; to begin anew, leave "
+                        "it out of the file",
+                        o->start->units, units);
     admission.choosing = none;
     admission.counted = true;
     if (!value_shapes_of(net, size, &nshapes, err) ||
