@@ -467,7 +467,8 @@ warn_interrupted(struct learning *l, uint64_t expert)
                  (unsigned long long)expert);
 }
 
-/* --values. Each expert has as many seeds as streams. */
+/* --values. Each expert has as many seeds as streams. Without a value of its own, it goes
+ * on from that of the nearest expert. */
 static bool
 train_values(struct learning *l)
 {
@@ -476,13 +477,14 @@ train_values(struct learning *l)
     uint64_t expert;
     while (rest.ptr) {
         const struct learn_setting *setting = next_of(l, "values", &rest, &expert);
-        struct alloc_value **value = &l->scorer->expert[expert - 1].value,
-                           *start = *value;
+        struct alloc_value **value = &l->scorer->expert[expert - 1].value, *own = *value;
+        const struct alloc_value *start =
+            alloc_scorer_valued(l->scorer, (uint32_t)expert - 1);
         *value = learn_value(&l->worlds[setting->world], setting, start, l->value_units,
                              l->value_jobs,
                              l->options.seed + (uint32_t)expert * ALLOC_VALUE_STREAMS,
                              l->options.threads, &cli->err);
-        alloc_value_free(start);
+        alloc_value_free(own);
         if (!*value)
             return false;
         warn_interrupted(l, expert);

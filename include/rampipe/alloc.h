@@ -206,6 +206,10 @@ size_t alloc_scorer_size(uint32_t units);
 /** The score by the expert whose center is nearest to the regime in `feature`. */
 double alloc_scorer_score(const struct alloc_scorer *scorer,
                           const double feature[ALLOC_FEATURES]);
+/** The value of the expert that has one and is nearest to an expert, from 0: its own, if
+ * it has one. NULL: no expert has. Borrowed. */
+const struct alloc_value *alloc_scorer_valued(const struct alloc_scorer *scorer,
+                                              uint32_t expert);
 /** Reads policy, expert and weight records. NULL: *err. */
 struct alloc_scorer *alloc_scorer_read(const char *path,
                                        struct rec_error *err) REC_MUST_CHECK;

@@ -73,19 +73,43 @@ dot(const double *a, const double *b)
     return sum;
 }
 
+/* The square of the distance of a center from a regime. */
+static double
+distance(const struct alloc_expert *expert, const double regime[ALLOC_REGIME])
+{
+    double far = 0;
+    for (int i = 0; i < ALLOC_REGIME; i++) {
+        double x = (regime[i] - expert->center[i]) / alloc_regime[i].unit;
+        far += x * x;
+    }
+    return far;
+}
+
+const struct alloc_value *
+alloc_scorer_valued(const struct alloc_scorer *s, uint32_t expert)
+{
+    const struct alloc_value *found = NULL;
+    double nearest = INFINITY;
+    for (uint32_t e = 0; e < s->nexperts; e++) {
+        double far = distance(&s->expert[e], s->expert[expert].center);
+        if (s->expert[e].value && far < nearest) {
+            nearest = far;
+            found = s->expert[e].value;
+        }
+    }
+    return found;
+}
+
 /* The expert whose center is nearest to the regime among the features. */
 static const struct alloc_expert *
 expert_for(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
 {
     const struct alloc_expert *found = &s->expert[0];
-    double nearest = INFINITY;
+    double nearest = INFINITY, regime[ALLOC_REGIME];
+    for (int i = 0; i < ALLOC_REGIME; i++)
+        regime[i] = feature[alloc_regime[i].feature];
     for (uint32_t e = 0; s->nexperts > 1 && e < s->nexperts; e++) {
-        double far = 0;
-        for (int i = 0; i < ALLOC_REGIME; i++) {
-            const struct alloc_regime *r = &alloc_regime[i];
-            double x = (feature[r->feature] - s->expert[e].center[i]) / r->unit;
-            far += x * x;
-        }
+        double far = distance(&s->expert[e], regime);
         if (far < nearest) {
             nearest = far;
             found = &s->expert[e];
