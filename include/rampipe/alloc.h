@@ -227,6 +227,9 @@ struct alloc_value_options {
     const struct alloc_admission_options *admission; /* the cluster; without a queue */
     struct graph_store *store;
     const struct rec_str *graphs; /* the alternatives of each kind of jobs */
+    /* The time of a step of each on one server, seconds. The kinds come in rounds; if
+     * there are 2 to 16, the value asks which are still to come. */
+    const double *sequential;
     uint32_t nkinds;
     double work;     /* mean sequential time * steps of a job, seconds */
     double discount; /* of a later job: 0 to below 1 */

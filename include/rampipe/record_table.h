@@ -1010,7 +1010,13 @@ REC_ROW(VALUE, ALONE, "value",
           "the sizes of blocks, one for each of their shapes, at most 32. A block has "
           "the inputs of its server that is free last; of each shape the four means over "
           "its blocks are inputs, and then the four least. Of a shape with more than 32 "
-          "blocks 32 are looked at, evenly spaced"))
+          "blocks 32 are looked at, evenly spaced")
+    REC_KEY("kinds", TEXT,
+          "if jobs come in rounds, in which each of some kinds comes once: their "
+          "sequential times over the mean, ascending, at most 16. A kind has an input, "
+          "after those of blocks: 1 if it is still to come in the round, else 0. In "
+          "streams that have not come in rounds of such kinds, a tenth more or less, all "
+          "of them are the mean, (N + 1) / 2N of N kinds"))
 
 REC_ROW(UNIT, ALONE, "unit",
     "A unit of a network, in order of layers: those that add up the inputs of all "

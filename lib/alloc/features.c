@@ -174,18 +174,21 @@ features_arrive(struct features *f, const struct graph_job *job, double work)
     so_far->fraction2 += fraction * fraction;
     so_far->needed += need_of(f, job->deadline, work);
     so_far->gap2 += gap * gap;
+    rounds_arrive(&f->rounds, rec_hash(job->graphs), work / job->steps);
 }
 
 void
 features_forget(struct features *f)
 {
     f->arrivals = (struct arrivals){0};
+    f->rounds = (struct rounds){0};
 }
 
 void
 features_remember(struct features *f, const struct features *from)
 {
     f->arrivals = from->arrivals;
+    f->rounds = from->rounds;
 }
 
 /* ---- the cluster, once a decision ---------------------------------------- */

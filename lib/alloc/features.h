@@ -4,6 +4,7 @@
 #define RAMPIPE_ALLOC_FEATURES_H
 
 #include "blocks.h"
+#include "rounds.h"
 
 /* Indexes in alloc_features[]. SHARE, BLOCK_LATER and FREE_LATER are the first of several
  * features: of 5 sizes of blocks, of 3 horizons, of 3 horizons. */
@@ -77,6 +78,7 @@ struct features {
     double height[BLOCKS_DEGREES + 1]; /* [0] is 0; [i + 1] is h() of degree i */
     double *h;                         /* h(n) for n = 0 to nservers */
     struct arrivals arrivals;
+    struct rounds rounds; /* a kind: the jobs with the same list of graphs */
     /* The regime and the cluster at the last features_look(); symbols as in alloc.h: */
     double mean_work;               /* W, seconds */
     double need, spread, variation; /* the features of these names */

@@ -322,11 +322,11 @@ futures_options(struct futures *f, const struct lane *lane, const struct kind *k
 }
 
 void
-lane_look(const struct lane *lane, double now, struct value_sets *sets,
+lane_look(const struct lane *lane, double now, uint32_t left, struct value_sets *sets,
           struct value_state *state)
 {
     uint64_t down = lane->busy;
-    value_empty(sets, state);
+    value_empty(sets, left, state);
     for (uint32_t i = 0; i < lane->nstays; i++) {
         const struct stay *stay = &lane->stay[i];
         value_add(sets, state, stay->taken, stay->finish - now);
@@ -338,7 +338,8 @@ lane_look(const struct lane *lane, double now, struct value_sets *sets,
 /* What a future is worth from its first job on. */
 static bool
 play_valued(struct futures *f, struct lane *lane, const struct coming *coming,
-            const struct alloc_value *value, double *worth, struct rec_error *err)
+            const struct alloc_value *value, bool is_told, double *worth,
+            struct rec_error *err)
 {
     double factor = value->discount;
     *worth = 0;
@@ -352,7 +353,7 @@ play_valued(struct futures *f, struct lane *lane, const struct coming *coming,
         if (!futures_options(f, lane, job->kind, job->steps, job->deadline, &option, &n,
                              err))
             return false;
-        lane_look(lane, coming->arrival, f->sets, &state);
+        lane_look(lane, coming->arrival, is_told ? coming->left : 0, f->sets, &state);
         chosen = value_choose(f->sets, &state, option, n, &best);
         if (i + 1 == f->horizon)
             *worth += factor * best;
@@ -368,7 +369,8 @@ play_valued(struct futures *f, struct lane *lane, const struct coming *coming,
 bool
 futures_worth(struct futures *f, const struct alloc_question *q,
               const struct tried *alternative, const struct coming *coming,
-              const struct alloc_value *value, double *worth, struct rec_error *err)
+              const struct alloc_value *value, bool is_told, double *worth,
+              struct rec_error *err)
 {
     if (f->value != value) {
         value_sets_free(f->sets);
@@ -387,7 +389,8 @@ futures_worth(struct futures *f, const struct alloc_question *q,
         double rest;
         memcpy(lane, &f->start,
                offsetof(struct lane, stay) + f->start.nstays * sizeof(struct stay));
-        if (!play_valued(f, lane, coming + (size_t)i * f->horizon, value, &rest, err))
+        if (!play_valued(f, lane, coming + (size_t)i * f->horizon, value, is_told, &rest,
+                         err))
             return false;
         *worth += rest;
     }

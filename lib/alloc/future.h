@@ -20,6 +20,7 @@ struct kind {
     uint32_t nknown;
     uint32_t *known; /* indexes of the graphs in the store; owned */
     char *graphs;    /* their names; owned */
+    uint32_t round;  /* its number in rounds */
 };
 
 /* A job that came. */
@@ -34,6 +35,7 @@ struct past {
 struct coming {
     double arrival; /* seconds */
     const struct past *job;
+    uint32_t left; /* kinds still to come after it, as rounds_left(); 0: not known */
 };
 
 struct futures;
@@ -59,10 +61,11 @@ bool futures_play(struct futures *futures, const struct alloc_question *question
                   struct rec_error *err) REC_MUST_CHECK;
 
 /* The same where a value decides, as the sum over all futures of what it counts: the job
- * of the question, those of the future, and what the value says of the rest. */
+ * of the question, those of the future, and what the value says of the rest. If
+ * `is_told`, it knows the kinds that are still to come. */
 bool futures_worth(struct futures *futures, const struct alloc_question *question,
                    const struct tried *alternative, const struct coming *coming,
-                   const struct alloc_value *value, double *worth,
+                   const struct alloc_value *value, bool is_told, double *worth,
                    struct rec_error *err) REC_MUST_CHECK;
 
 /* Makes room for jobs of a kind; call it before the next one. */
@@ -74,8 +77,8 @@ bool futures_options(struct futures *futures, const struct lane *lane,
                      const struct kind *kind, double steps, double deadline,
                      const struct value_option **option, uint32_t *n,
                      struct rec_error *err) REC_MUST_CHECK;
-/* The state for a value. */
-void lane_look(const struct lane *lane, double now, struct value_sets *sets,
-               struct value_state *state);
+/* The state for a value, with the kinds that are still to come. */
+void lane_look(const struct lane *lane, double now, uint32_t left,
+               struct value_sets *sets, struct value_state *state);
 
 #endif

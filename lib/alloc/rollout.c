@@ -28,6 +28,7 @@ struct rollout {
     struct past *past; /* a ring of PAST_JOBS; past[next] is overwritten */
     size_t npast, next;
     double last;          /* arrival of the last of them, seconds */
+    struct rounds rounds; /* a key is the number of a kind */
     struct rec_map kinds; /* the list of graphs of a kind -> its number */
     struct kind **kind;   /* owned */
     size_t nkinds, kinds_room;
@@ -148,6 +149,8 @@ alloc_rollout_arrive(void *self, const struct graph_job *job, struct rec_error *
                       .steps = job->steps,
                       .deadline = job->deadline,
                       .spacing = r->npast ? job->arrival - r->last : (double)NAN};
+    rounds_arrive(&r->rounds, kind,
+                  graph_sequential(r->choice.store->graph[r->kind[kind]->known[0]]));
     r->last = job->arrival;
     r->next = (r->next + 1) % PAST_JOBS;
     r->npast += r->npast < PAST_JOBS;
@@ -155,20 +158,30 @@ alloc_rollout_arrive(void *self, const struct graph_job *job, struct rec_error *
 }
 
 /* Draws the jobs of all futures. A job, and the time between it and the one before, are
- * drawn independently. Needs a past of two jobs: the first one has no spacing. */
+ * drawn independently; but jobs that have come in rounds go on to do so. Needs a past of
+ * two jobs: the first one has no spacing. */
 static void
 draw_futures(struct rollout *r, double now)
 {
     struct coming *job = r->coming;
+    uint32_t begun = rounds_left(&r->rounds);
+    for (size_t i = 0; i < r->nkinds; i++)
+        r->kind[i]->round = rounds_find(&r->rounds, r->kind[i]->number);
     for (uint32_t f = 0; f < r->futures; f++) {
         double time = now;
+        uint32_t left = begun;
         for (uint32_t i = 0; i < r->choice.horizon; i++, job++) {
-            const struct past *past = &r->past[rng_below(r->rng, (uint32_t)r->npast)];
+            const struct past *past;
             double spacing;
+            do
+                past = &r->past[rng_below(r->rng, (uint32_t)r->npast)];
+            while (left && !(left >> past->kind->round & 1));
             do
                 spacing = r->past[rng_below(r->rng, (uint32_t)r->npast)].spacing;
             while (isnan(spacing));
-            *job = (struct coming){time += spacing, past};
+            if (left)
+                left = rounds_left_after(&r->rounds, left, past->kind->round);
+            *job = (struct coming){time += spacing, past, left};
         }
     }
 }
@@ -232,8 +245,8 @@ play(struct rollout *r, const struct alloc_question *q, uint32_t choice, bool is
     const struct tried *alternative = choice == ALLOC_REFUSED ? NULL : &q->tried[choice];
     uint64_t count;
     if (r->value)
-        return futures_worth(r->valued, q, alternative, r->coming, r->value, accepted,
-                             err);
+        return futures_worth(r->valued, q, alternative, r->coming, r->value,
+                             value_left(r->value, &r->rounds) != 0, accepted, err);
     if (r->small) {
         bool ok =
             futures_play(r->small, q, alternative, r->coming, is_first, &count, err);

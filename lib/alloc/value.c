@@ -17,6 +17,12 @@ units_of(const struct alloc_value *v)
 uint32_t
 value_inputs(const struct alloc_value *v)
 {
+    return value_kinds_at(v) + v->nkinds;
+}
+
+uint32_t
+value_kinds_at(const struct alloc_value *v)
+{
     return (v->servers + 2 * v->nshapes) * VALUE_SCALES;
 }
 
@@ -65,7 +71,8 @@ value_third_bias(const struct alloc_value *v)
 
 struct alloc_value *
 value_new(const char *cluster, uint32_t servers, uint32_t units, const uint32_t *size,
-          uint32_t nshapes, double work, struct rec_error *err)
+          uint32_t nshapes, double work, const double *kind, uint32_t nkinds,
+          struct rec_error *err)
 {
     struct alloc_value *v = calloc(1, sizeof *v);
     if (v) {
@@ -76,6 +83,9 @@ value_new(const char *cluster, uint32_t servers, uint32_t units, const uint32_t 
         for (uint32_t i = 0; i < nshapes; i++)
             v->size[i] = size[i];
         v->work = work;
+        v->nkinds = nkinds;
+        for (uint32_t i = 0; i < nkinds; i++)
+            v->kind[i] = kind[i];
         if ((v->weight = calloc(value_weights(v), sizeof *v->weight)))
             return v;
     }
@@ -144,7 +154,31 @@ void
 value_sums(const struct alloc_value *v, const float *input, float sum[ALLOC_VALUE_UNITS])
 {
     memcpy(sum, value_first_bias(v), v->units * sizeof *sum);
-    add_inputs(v, input, 0, value_inputs(v), sum);
+    add_inputs(v, input, 0, value_kinds_at(v), sum);
+    for (uint32_t i = value_kinds_at(v); i < value_inputs(v); i++)
+        add_times(sum, input[i], value_first(v, i), v->units);
+}
+
+void
+value_kinds(const struct alloc_value *v, uint32_t left, float *input)
+{
+    for (uint32_t i = 0; i < v->nkinds; i++)
+        input[i] = left ? (float)(left >> i & 1)
+                        : (float)(v->nkinds + 1) / (float)(2 * v->nkinds);
+}
+
+uint32_t
+value_left(const struct alloc_value *v, const struct rounds *rounds)
+{
+    double mean = 0;
+    if (v->nkinds == 0 || rounds->n != v->nkinds)
+        return 0;
+    for (uint32_t i = 0; i < v->nkinds; i++)
+        mean += rounds->kind[i].sequential / v->nkinds;
+    for (uint32_t i = 0; i < v->nkinds; i++)
+        if (!(fabs(rounds->kind[i].sequential / mean - v->kind[i]) <= v->kind[i] / 10))
+            return 0;
+    return rounds_left(rounds);
 }
 
 double
@@ -218,7 +252,7 @@ look(struct value_sets *s, const struct alloc_question *q, struct value_state *s
 {
     size_t nwords;
     uint64_t down = *pricer_taken(q->pricer, &nwords);
-    value_empty(s, state);
+    value_empty(s, value_left(value_of_sets(s), &q->features->rounds), state);
     for (size_t i = 0; i < q->nrunning; i++)
         if (q->running[i].runs) {
             value_add(s, state, q->running[i].taken[0], q->running[i].finish - q->now);
@@ -321,14 +355,36 @@ read_sizes(const struct rec_reader *reader, const struct rec *rec, uint64_t serv
     return true;
 }
 
+/* The kinds that have inputs; without the key, none. */
+static bool
+read_kinds(const struct rec_reader *reader, const struct rec *rec,
+           double kind[ROUNDS_KINDS], uint32_t *nkinds, struct rec_error *err)
+{
+    struct rec_str rest, word;
+    double number;
+    *nkinds = 0;
+    if (!rec_find_key(rec, "kinds", &rest))
+        return true;
+    while (rec_str_split(&rest, ',', &word)) {
+        if (*nkinds == ROUNDS_KINDS || !rec_parse_num(word, &number) || !(number > 0) ||
+            isinf(number) || (*nkinds && number < kind[*nkinds - 1]))
+            return rec_reader_fail(reader, err,
+                                   "kinds= must have at most %d numbers above 0 in "
+                                   "ascending order",
+                                   ROUNDS_KINDS);
+        kind[(*nkinds)++] = number;
+    }
+    return true;
+}
+
 struct alloc_value *
 value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     struct alloc_value *v = NULL;
     uint64_t servers, units = VALUE_UNITS;
-    uint32_t size[VALUE_SHAPES], nshapes;
+    uint32_t size[VALUE_SHAPES], nshapes, nkinds;
     char *cluster = NULL;
-    double discount = NAN, work = NAN;
+    double discount = NAN, work = NAN, kind[ROUNDS_KINDS];
     bool ok = rec_need(reader, rec, err) && rec_get_count(reader, rec, 2, &servers, err);
     if (ok && (servers < 1 || servers > 64))
         ok = rec_reader_fail(reader, err, "a value must have 1 to 64 servers");
@@ -342,11 +398,12 @@ value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_er
     if (ok && (units < 1 || units > ALLOC_VALUE_UNITS || units % VALUE_GROUP))
         ok = rec_reader_fail(reader, err, "units= must be a multiple of %d, %d at most",
                              VALUE_GROUP, ALLOC_VALUE_UNITS);
-    ok = ok && read_sizes(reader, rec, servers, size, &nshapes, err);
+    ok = ok && read_sizes(reader, rec, servers, size, &nshapes, err) &&
+         read_kinds(reader, rec, kind, &nkinds, err);
     if (ok && !(cluster = strndup(rec->field[1].ptr, rec->field[1].len)))
         ok = rec_fail_memory(err);
     if (ok && (v = value_new(cluster, (uint32_t)servers, (uint32_t)units, size, nshapes,
-                             work, err)))
+                             work, kind, nkinds, err)))
         v->discount = discount;
     free(cluster);
     return v;
@@ -396,7 +453,7 @@ value_is_whole(const struct alloc_value *v, uint32_t units)
 void
 value_write(const struct alloc_value *v, struct rec_writer *writer)
 {
-    char text[((64 + 2 * VALUE_SHAPES) * VALUE_SCALES + 1) * 16];
+    char text[((64 + 2 * VALUE_SHAPES) * VALUE_SCALES + ROUNDS_KINDS + 1) * 16];
     size_t length = 0;
     snprintf(text, sizeof text, "%.*g", DIGITS, v->work);
     rec_begin(writer, "value");
@@ -410,6 +467,12 @@ value_write(const struct alloc_value *v, struct rec_writer *writer)
                                    i ? "," : "", v->size[i]);
     if (v->nshapes)
         rec_text_key(writer, "blocks", text);
+    length = 0;
+    for (uint32_t i = 0; i < v->nkinds; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%.*g",
+                                   i ? "," : "", DIGITS, v->kind[i]);
+    if (v->nkinds)
+        rec_text_key(writer, "kinds", text);
     rec_end(writer);
     for (uint32_t unit = 0; unit < units_of(v); unit++) {
         const float *weight;

@@ -4,7 +4,7 @@
  * before it. Jobs that will be accepted would say the same, but in numbers so large that
  * their last digits decide where few jobs are blocked. It is what a network of two hidden
  * layers (rectified linear units) says, whose inputs tell of each server when it will be
- * free, and how soon blocks of servers will be.
+ * free, how soon blocks of servers will be, and which kinds of jobs are still to come.
  *
  * A policy that takes the answer with the most worthy state looks one step ahead of what
  * the network has learned (Sutton and Barto, "Reinforcement Learning", 2018, 6.8:
@@ -35,6 +35,10 @@ struct alloc_value {
     uint32_t nshapes, size[VALUE_SHAPES]; /* servers of a block of each shape */
     double discount;
     double work; /* the mean of a job, server-seconds */
+    /* Kinds of jobs that come in rounds: the sequential time of each over their mean, in
+     * ascending order. 0: it does not ask what is still to come. */
+    uint32_t nkinds;
+    double kind[ROUNDS_KINDS];
     /* Owned. The weights of each input in the first layer, and their biases; of each of
      * these units in the second layer, and their biases; of each of those in the result,
      * and its bias. */
@@ -45,12 +49,15 @@ struct alloc_value {
 /* All weights are 0. NULL: *err. */
 struct alloc_value *value_new(const char *cluster, uint32_t servers, uint32_t units,
                               const uint32_t *size, uint32_t nshapes, double work,
+                              const double *kind, uint32_t nkinds,
                               struct rec_error *err) REC_MUST_CHECK;
 /* Writes the sizes of the shapes that a value for this cluster has. */
 bool value_shapes_of(const struct net *net, uint32_t size[VALUE_SHAPES],
                      uint32_t *nshapes, struct rec_error *err) REC_MUST_CHECK;
 /* How many inputs and weights there are, and the weights of a part. */
 uint32_t value_inputs(const struct alloc_value *value);
+/* The first input of kinds; they are the last. */
+uint32_t value_kinds_at(const struct alloc_value *value);
 size_t value_weights(const struct alloc_value *value);
 float *value_first(const struct alloc_value *value, uint32_t input);
 float *value_first_bias(const struct alloc_value *value);
@@ -63,6 +70,12 @@ float *value_third_bias(const struct alloc_value *value);
  * are three fifths of the mean work of a job, a third of this, a ninth, and so on. */
 void value_server(const struct alloc_value *value, double seconds,
                   float input[VALUE_SCALES]);
+
+/* The inputs of kinds: 1 of those that are still to come in a round (rounds_left()), else
+ * 0; if that is not known, the mean. */
+void value_kinds(const struct alloc_value *value, uint32_t left, float *input);
+/* rounds_left() if the kinds are those of the value, a tenth more or less; else 0. */
+uint32_t value_left(const struct alloc_value *value, const struct rounds *rounds);
 
 /* Sets of servers: which blocks they touch, and their weights in the first layer added
  * up. It remembers as many as it has room for. For one thread. */
@@ -78,14 +91,14 @@ void value_sets_forget(struct value_sets *sets);
 
 /* A state of the cluster. */
 struct value_state {
-    float sum[ALLOC_VALUE_UNITS]; /* of the first layer, from its servers */
+    float sum[ALLOC_VALUE_UNITS]; /* of the first layer, from kinds and servers */
     /* Of each block that is looked at, the inputs of its server that is free last. */
     float block[VALUE_SHAPES * VALUE_EACH * VALUE_SCALES];
 };
 
-/* It is made from that of an empty cluster, and for each running job its servers and the
- * seconds until it ends. */
-void value_empty(const struct value_sets *sets, struct value_state *state);
+/* It is made from that of an empty cluster with the kinds that are still to come, and for
+ * each running job its servers and the seconds until it ends. */
+void value_empty(const struct value_sets *sets, uint32_t left, struct value_state *state);
 void value_add(struct value_sets *sets, struct value_state *state, uint64_t taken,
                double seconds);
 void value_copy(const struct value_sets *sets, struct value_state *to,

@@ -250,9 +250,16 @@ value_server(const struct alloc_value *v, double seconds, float input[VALUE_SCAL
 }
 
 void
-value_empty(const struct value_sets *s, struct value_state *state)
+value_empty(const struct value_sets *s, uint32_t left, struct value_state *state)
 {
-    memcpy(state->sum, value_first_bias(s->value), s->value->units * sizeof *state->sum);
+    const struct alloc_value *v = s->value;
+    float input[ROUNDS_KINDS];
+    memcpy(state->sum, value_first_bias(v), v->units * sizeof *state->sum);
+    value_kinds(v, left, input);
+    for (uint32_t i = 0; i < v->nkinds; i++)
+        if (input[i] > 0)
+            add_times(state->sum, input[i], value_first(v, value_kinds_at(v) + i),
+                      v->units);
     memcpy(state->block, s->empty, block_inputs(s) * sizeof *s->empty);
 }
 

@@ -21,13 +21,20 @@
 /* The streams are shared out, and each share is played by one thread in a round. After
  * EPISODE jobs a stream begins anew on an empty cluster, as all streams of users begin:
  * where much more work arrives than the servers can do, it would never see one. */
-enum { SHARES = 4, SHARE = ALLOC_VALUE_STREAMS / SHARES, EPISODE = 1000 };
+enum {
+    SHARES = 4,
+    SHARE = ALLOC_VALUE_STREAMS / SHARES,
+    EPISODE = 1000,
+    BLIND = 8 /* one of so many streams is not told which kinds are still to come */
+};
 
 /* A stream. */
 struct stream {
     struct lane lane;
     float *input;    /* the state after it was decided; in struct training */
     bool is_decided; /* there was one */
+    bool is_blind;   /* its value is not told which kinds are still to come */
+    struct rounds rounds;
 };
 
 struct share {
@@ -86,10 +93,20 @@ draw_weights(struct training *t, struct rec_error *err)
     return true;
 }
 
+/* A start without kinds will do. */
+static bool
+same_kinds(const struct alloc_value *v, const struct alloc_value *start)
+{
+    bool same = start->nkinds == 0 || start->nkinds == v->nkinds;
+    for (uint32_t i = 0; same && i < start->nkinds; i++)
+        same = fabs(v->kind[i] - start->kind[i]) <= start->kind[i] / 10;
+    return same;
+}
+
 /* Takes the weights of a start, if it has the same inputs. Units that it does not have
- * change nothing at first: the second layer learns to listen to them. Its scales of time
- * stay: for jobs of other sizes they are wrong, and value_knows() would not let it
- * decide. */
+ * change nothing at first: the second layer learns to listen to them. Nor do kinds, if it
+ * has none. Its scales of time stay: for jobs of other sizes they are wrong, and
+ * value_knows() would not let it decide. */
 static void
 go_on(struct training *t)
 {
@@ -98,17 +115,24 @@ go_on(struct training *t)
     if (!start || strcmp(start->cluster, v->cluster) != 0 ||
         start->nshapes != v->nshapes ||
         memcmp(start->size, v->size, v->nshapes * sizeof *v->size) != 0 ||
-        v->work > 2 * start->work || v->work < start->work / 2)
+        v->work > 2 * start->work || v->work < start->work / 2 || !same_kinds(v, start))
         return;
-    for (uint32_t i = 0; i <= value_inputs(v); i++) /* the last is the bias */
+    for (uint32_t i = 0; i < value_kinds_at(v) + start->nkinds; i++)
         memcpy(value_first(v, i), value_first(start, i),
                start->units * sizeof *v->weight);
+    memcpy(value_first_bias(v), value_first_bias(start),
+           start->units * sizeof *v->weight);
+    if (start->nkinds == 0)
+        memset(value_first(v, value_kinds_at(v)), 0,
+               (size_t)v->nkinds * v->units * sizeof *v->weight);
     memset(value_second(v, 0), 0, (size_t)v->units * VALUE_SECOND * sizeof *v->weight);
     memcpy(value_second(v, 0), value_second(start, 0),
            (size_t)start->units * VALUE_SECOND * sizeof *v->weight);
     memcpy(value_second_bias(v), value_second_bias(start),
            (2 * VALUE_SECOND + 1) * sizeof *v->weight);
     v->work = start->work;
+    for (uint32_t i = 0; i < start->nkinds; i++)
+        v->kind[i] = start->kind[i];
     t->rate = RATE_START;
 }
 
@@ -158,6 +182,21 @@ begin_share(struct training *t, uint32_t i, const struct alloc_admission_options
     return true;
 }
 
+/* Fills in what the value says of its kinds. */
+static void
+find_kinds(const struct alloc_value_options *o, double kind[ROUNDS_KINDS], uint32_t *n)
+{
+    struct rounds rounds = {0};
+    double mean = 0;
+    *n = o->nkinds >= 2 && o->nkinds <= ROUNDS_KINDS ? o->nkinds : 0;
+    for (uint32_t i = 0; i < *n; i++) {
+        rounds_arrive(&rounds, i, o->sequential[i]);
+        mean += o->sequential[i] / *n;
+    }
+    for (uint32_t i = 0; i < *n; i++)
+        kind[i] = rounds.kind[i].sequential / mean;
+}
+
 static bool
 begin(struct training *t, const struct alloc_choosing *none, struct rec_error *err)
 {
@@ -165,7 +204,8 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
     struct alloc_admission_options admission = *o->admission;
     const struct net *net = admission.placer.net;
     char text[NET_TEXT_MAX];
-    uint32_t size[VALUE_SHAPES], nshapes, units = o->units;
+    uint32_t size[VALUE_SHAPES], nshapes, units = o->units, nkinds;
+    double kind[ROUNDS_KINDS];
     size_t n;
     net_describe(net, text);
     if (!futures_small(&admission))
@@ -182,9 +222,10 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
                         o->start->units, units);
     admission.choosing = none;
     admission.counted = true;
+    find_kinds(o, kind, &nkinds);
     if (!value_shapes_of(net, size, &nshapes, err) ||
-        !(t->value =
-              value_new(text, net_servers(net), units, size, nshapes, o->work, err)))
+        !(t->value = value_new(text, net_servers(net), units, size, nshapes, o->work,
+                               kind, nkinds, err)))
         return false;
     t->value->discount = o->discount;
     n = value_weights(t->value);
@@ -195,8 +236,10 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
     t->input = calloc(ALLOC_VALUE_STREAMS * n, sizeof(float));
     if (!t->mean || !t->square || !t->stream || !t->input)
         return rec_fail_memory(err);
-    for (uint32_t i = 0; i < ALLOC_VALUE_STREAMS; i++)
+    for (uint32_t i = 0; i < ALLOC_VALUE_STREAMS; i++) {
         t->stream[i].input = t->input + i * n;
+        t->stream[i].is_blind = i % BLIND == 0;
+    }
     for (uint32_t i = 0; i < SHARES; i++)
         if (!begin_share(t, i, &admission, err))
             return false;
@@ -307,7 +350,8 @@ note_servers(const struct alloc_value *v, struct stream *s, uint64_t taken,
 
 /* Notes the inputs of a state. */
 static void
-note(const struct share *h, struct stream *s, double now, const struct value_state *state)
+note(const struct share *h, struct stream *s, double now, uint32_t left,
+     const struct value_state *state)
 {
     const struct alloc_value *v = h->training->value;
     uint64_t down = s->lane.busy;
@@ -318,6 +362,7 @@ note(const struct share *h, struct stream *s, double now, const struct value_sta
         down &= ~stay->taken;
     }
     note_servers(v, s, down, INFINITY);
+    value_kinds(v, left, s->input + value_kinds_at(v));
     value_blocks(h->sets, state, s->input + v->servers * VALUE_SCALES);
 }
 
@@ -340,7 +385,7 @@ play(struct share *h, uint32_t stream, double explore)
     const struct value_option *option;
     struct value_state state;
     struct graph_job job;
-    uint32_t kind, n, chosen;
+    uint32_t kind, n, chosen, left = 0;
     double worth;
     if (!o->next(o->context, stream, &job, &kind, &h->err))
         return false;
@@ -352,7 +397,10 @@ play(struct share *h, uint32_t stream, double explore)
     if (!futures_options(h->futures, &s->lane, &h->kind[kind], job.steps, job.deadline,
                          &option, &n, &h->err))
         return false;
-    lane_look(&s->lane, job.arrival, h->sets, &state);
+    rounds_arrive(&s->rounds, kind, o->sequential[kind]);
+    if (!s->is_blind)
+        left = rounds_left(&s->rounds);
+    lane_look(&s->lane, job.arrival, left, h->sets, &state);
     chosen = value_choose(h->sets, &state, option, n, &worth);
     if (s->is_decided)
         learn(h, s->input, worth);
@@ -363,7 +411,7 @@ play(struct share *h, uint32_t stream, double explore)
         value_add(h->sets, &state, option[chosen].taken, option[chosen].seconds);
     }
     s->is_decided = true;
-    note(h, s, job.arrival, &state);
+    note(h, s, job.arrival, left, &state);
     return true;
 }
 

@@ -58,10 +58,12 @@ learn_value(const struct learn_world *world, const struct learn_setting *setting
     const struct learn_course_options *course = &world->course;
     struct learn_draws *draws[ALLOC_VALUE_STREAMS] = {NULL};
     struct rec_str *graphs = calloc(course->ntemplates, sizeof *graphs);
+    double *sequential = calloc(course->ntemplates, sizeof *sequential);
     struct alloc_value *value = NULL;
     struct alloc_value_options options = {.admission = &course->admission,
                                           .store = world->store,
                                           .graphs = graphs,
+                                          .sequential = sequential,
                                           .nkinds = course->ntemplates,
                                           .jobs = jobs,
                                           .units = units,
@@ -72,9 +74,11 @@ learn_value(const struct learn_world *world, const struct learn_setting *setting
                                           .context = draws,
                                           .stop = course->stop};
     double load = 0;
-    bool ok = graphs || rec_fail_memory(err);
-    for (uint32_t i = 0; ok && i < course->ntemplates; i++)
+    bool ok = (graphs && sequential) || rec_fail_memory(err);
+    for (uint32_t i = 0; ok && i < course->ntemplates; i++) {
         graphs[i] = course->templates[i].graphs;
+        sequential[i] = course->templates[i].sequential;
+    }
     ok = ok && draw_load(course, setting, seed, &options.work, &load, err);
     options.discount = discount_for(load);
     for (uint32_t i = 0; ok && i < ALLOC_VALUE_STREAMS; i++)
@@ -85,5 +89,6 @@ learn_value(const struct learn_world *world, const struct learn_setting *setting
     for (uint32_t i = 0; i < ALLOC_VALUE_STREAMS; i++)
         learn_draws_free(draws[i]);
     free(graphs);
+    free(sequential);
     return value;
 }

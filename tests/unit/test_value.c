@@ -16,7 +16,7 @@
 static void
 test_network(void **state)
 {
-    struct alloc_value *v = value_new("", 2, 16, NULL, 0, 5, &err);
+    struct alloc_value *v = value_new("", 2, 16, NULL, 0, 5, NULL, 0, &err);
     struct value_option option = {2, 3 * log(2)};
     struct value_sets *sets;
     struct value_state now;
@@ -37,7 +37,7 @@ test_network(void **state)
         assert_near(input[i], 1 - pow(2, -pow(3, i)), 1e-6);
     sets = value_sets_new(v, NULL, &err);
     assert_non_null(sets);
-    value_empty(sets, &now);
+    value_empty(sets, 0, &now);
     assert_near(value_worth(sets, &now, second), 16.5, 1e-6);
     assert_int_equal(value_choose(sets, &now, &option, 1, &worth), 1);
     assert_near(worth, 8.25 - 1, 1e-6);
@@ -47,7 +47,7 @@ test_network(void **state)
     assert_near(value_worth(sets, &now, second), 16.5, 1e-6);
     /* with nothing to lose, a job starts */
     value_third(v)[3] = 0;
-    value_empty(sets, &now);
+    value_empty(sets, 0, &now);
     assert_int_equal(value_choose(sets, &now, &option, 1, &worth), 0);
     assert_near(worth, 5, 1e-6);
     value_sets_free(sets);
@@ -74,7 +74,7 @@ test_blocks(void **state)
     assert_int_equal(nshapes, 2);
     assert_int_equal(size[0], 2);
     assert_int_equal(size[1], 3);
-    v = value_new("a cluster", 4, 128, size, nshapes, 5, &err);
+    v = value_new("a cluster", 4, 128, size, nshapes, 5, NULL, 0, &err);
     assert_non_null(v);
     assert_int_equal(value_inputs(v), 32);
     value_first(v, 16)[7] = 6;
@@ -83,7 +83,7 @@ test_blocks(void **state)
     value_third(v)[0] = 1;
     sets = value_sets_new(v, net, &err);
     assert_non_null(sets);
-    value_empty(sets, &now);
+    value_empty(sets, 0, &now);
     assert_near(value_worth(sets, &now, second), 0, 1e-6);
     value_add(sets, &now, 1, 3 * log(2));
     value_add(sets, &now, 2, 6 * log(2));
@@ -101,7 +101,7 @@ test_blocks(void **state)
     /* another weight: 2 of server 0, and 6 of a block of three */
     value_first(v, 0)[7] = 2;
     value_sets_forget(sets);
-    value_empty(sets, &now);
+    value_empty(sets, 0, &now);
     value_add(sets, &now, 1, INFINITY);
     assert_near(value_worth(sets, &now, second), 2 + 2, 1e-5);
     value_sets_free(sets);
@@ -113,6 +113,81 @@ test_blocks(void **state)
                         "blocks");
     alloc_value_free(v);
     net_free(net);
+}
+
+/* Kinds 7, 5 and 9, in the order of their times, come in rounds. In the third round 9 has
+ * come, and then all have. Then 5 comes twice: nothing is known before two more rounds
+ * are whole. */
+static void
+test_rounds(void **state)
+{
+    static const struct {
+        uint64_t key;
+        uint32_t left;
+    } coming[] = {{9, 0}, {5, 0}, {7, 0}, {5, 0}, {9, 0}, {7, 0}, {9, 3}, {7, 2}, {5, 7},
+                  {7, 6}, {5, 4}, {5, 0}, {7, 0}, {9, 0}, {9, 0}, {7, 0}, {5, 0}, {7, 6}};
+    struct rounds rounds = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof coming / sizeof *coming; i++) {
+        rounds_arrive(&rounds, coming[i].key,
+                      coming[i].key == 7 ? 1 : (double)coming[i].key);
+        if (rounds_left(&rounds) != coming[i].left)
+            fail_msg("after job %zu %u are left", i, rounds_left(&rounds));
+    }
+    assert_int_equal(rounds_find(&rounds, 9), 2);
+    assert_int_equal(rounds_find(&rounds, 8), 3);
+    assert_int_equal(rounds_left_after(&rounds, 6, 1), 4);
+    assert_int_equal(rounds_left_after(&rounds, 4, 2), 7);
+    /* seventeen kinds are too many */
+    for (uint64_t i = 0; i < 51; i++)
+        rounds_arrive(&rounds, i % 17, 1);
+    assert_int_equal(rounds_left(&rounds), 0);
+}
+
+/* A value of kinds whose times are as 1 to 3 has the weights 4 and 1 for them, which it
+ * says as they are: with the first, 4, with both, 5, and where nothing is known three
+ * quarters of it, 3.75. Times of 1.05 to 3 are the same within a tenth, 1.3 to 3 are not;
+ * nor is it told of three kinds. */
+static void
+test_kinds(void **state)
+{
+    const double kind[] = {0.5, 1.5};
+    const struct {
+        uint32_t left;
+        double worth;
+    } case_of[] = {{1, 4}, {2, 1}, {3, 5}, {0, 3.75}};
+    struct alloc_value *v = value_new("", 1, 16, NULL, 0, 5, kind, 2, &err);
+    struct rounds rounds = {0};
+    struct value_sets *sets;
+    (void)state;
+    assert_non_null(v);
+    value_first(v, value_kinds_at(v))[2] = 4;
+    value_first(v, value_kinds_at(v) + 1)[2] = 1;
+    value_second(v, 2)[0] = 1;
+    value_third(v)[0] = 1;
+    sets = value_sets_new(v, NULL, &err);
+    assert_non_null(sets);
+    for (int i = 0; i < 4; i++) {
+        struct value_state now;
+        float second[VALUE_SECOND], input[VALUE_SCALES + 2] = {0}, sum[ALLOC_VALUE_UNITS];
+        value_empty(sets, case_of[i].left, &now);
+        assert_near(value_worth(sets, &now, second), case_of[i].worth, 1e-6);
+        value_kinds(v, case_of[i].left, input + value_kinds_at(v));
+        value_sums(v, input, sum);
+        assert_near(value_of_sums(v, sum, second), case_of[i].worth, 1e-6);
+    }
+    value_sets_free(sets);
+    for (uint32_t i = 0; i < 6; i++)
+        rounds_arrive(&rounds, i % 2, i % 2 ? 3 : 1.05);
+    assert_int_equal(value_left(v, &rounds), 3);
+    rounds.kind[0].sequential = 1.3;
+    assert_int_equal(value_left(v, &rounds), 0);
+    rounds = (struct rounds){0};
+    for (uint32_t i = 0; i < 9; i++)
+        rounds_arrive(&rounds, i % 3, i % 3 + 1);
+    assert_int_equal(rounds_left(&rounds), 7);
+    assert_int_equal(value_left(v, &rounds), 0);
+    alloc_value_free(v);
 }
 
 /* What rollouts decide, as a list of ends; 0: the job is blocked. */
@@ -182,8 +257,8 @@ test_same(void **state)
         make_stream(&stream, &s, JOBS);
         net_describe(s.placer.net, text);
         assert_true(value_shapes_of(s.placer.net, size, &nshapes, &err));
-        scorer->expert[0].value =
-            value_new(text, net_servers(s.placer.net), 256, size, nshapes, 1, &err);
+        scorer->expert[0].value = value_new(text, net_servers(s.placer.net), 256, size,
+                                            nshapes, 1, NULL, 0, &err);
         assert_non_null(scorer->expert[0].value);
         scorer->expert[0].value->discount = 1;
         scorer->expert[0].value->work = NAN; /* suits jobs of any size */
@@ -205,8 +280,9 @@ test_same(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_network),
-                                       cmocka_unit_test(test_blocks),
-                                       cmocka_unit_test(test_same)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_network), cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_rounds), cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_same)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
