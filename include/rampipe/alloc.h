@@ -251,8 +251,9 @@ struct alloc_value_options {
 
 /**
  * Trains what states of a cluster of at most 64 servers are worth, by temporal
- * differences: after each job the worth of the state before it moves towards what the
- * best answer is worth (Sutton and Barto, "Reinforcement Learning", 2018, 6.4 and 6.8).
+ * differences: the worth of a state moves towards what the best answers to the next jobs
+ * are worth, a mean in which each of up to 16 counts 0.8 of the one before (Sutton and
+ * Barto, "Reinforcement Learning", 2018, 6.8 and 12.1).
  * Steps are those of Adam (Kingma and Ba, 2015) over the streams, and shrink from 1e-3,
  * or with a start 3e-4, to 2e-6; a share of the answers, 0.02 at first and none in the
  * end, is drawn at random.

@@ -28,12 +28,22 @@ enum {
     BLIND = 8 /* one of so many streams is not told which kinds are still to come */
 };
 
+/* The worth of a state moves towards a mean of what the best answers to the next TRACE
+ * jobs are worth, each LAMBDA times as heavy as the one before (Sutton and Barto, 12.1).
+ * One job alone would leave most to what the network says, errors and all. */
+#define LAMBDA 0.8
+enum { TRACE = 16 };
+
 /* A stream. */
 struct stream {
     struct lane lane;
-    float *input;    /* the state after it was decided; in struct training */
-    bool is_decided; /* there was one */
-    bool is_blind;   /* its value is not told which kinds are still to come */
+    float *input;     /* the states after the last TRACE jobs; in struct training */
+    uint32_t n, next; /* how many there are; where that after the next job goes */
+    struct {
+        double worth;          /* what the best answer was worth */
+        bool is_refused, ends; /* was the job refused? was the answer not the best? */
+    } then[TRACE];             /* the job after each state */
+    bool is_blind;             /* its value is not told which kinds are still to come */
     struct rounds rounds;
 };
 
@@ -233,11 +243,11 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
     t->square = calloc(n, sizeof(float));
     t->stream = calloc(ALLOC_VALUE_STREAMS, sizeof *t->stream);
     n = value_inputs(t->value);
-    t->input = calloc(ALLOC_VALUE_STREAMS * n, sizeof(float));
+    t->input = calloc(ALLOC_VALUE_STREAMS * n * TRACE, sizeof(float));
     if (!t->mean || !t->square || !t->stream || !t->input)
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < ALLOC_VALUE_STREAMS; i++) {
-        t->stream[i].input = t->input + i * n;
+        t->stream[i].input = t->input + i * n * TRACE;
         t->stream[i].is_blind = i % BLIND == 0;
     }
     for (uint32_t i = 0; i < SHARES; i++)
@@ -339,13 +349,12 @@ step(struct training *t, double rate)
 }
 
 static void
-note_servers(const struct alloc_value *v, struct stream *s, uint64_t taken,
-             double seconds)
+note_servers(const struct alloc_value *v, float *noted, uint64_t taken, double seconds)
 {
     float input[VALUE_SCALES];
     value_server(v, seconds, input);
     for (; taken; taken &= taken - 1)
-        memcpy(s->input + __builtin_ctzll(taken) * VALUE_SCALES, input, sizeof input);
+        memcpy(noted + __builtin_ctzll(taken) * VALUE_SCALES, input, sizeof input);
 }
 
 /* Notes the inputs of a state. */
@@ -355,15 +364,18 @@ note(const struct share *h, struct stream *s, double now, uint32_t left,
 {
     const struct alloc_value *v = h->training->value;
     uint64_t down = s->lane.busy;
-    memset(s->input, 0, value_inputs(v) * sizeof *s->input);
+    float *noted = s->input + (size_t)s->next * value_inputs(v);
+    memset(noted, 0, value_inputs(v) * sizeof *noted);
     for (uint32_t i = 0; i < s->lane.nstays; i++) {
         const struct stay *stay = &s->lane.stay[i];
-        note_servers(v, s, stay->taken, stay->finish - now);
+        note_servers(v, noted, stay->taken, stay->finish - now);
         down &= ~stay->taken;
     }
-    note_servers(v, s, down, INFINITY);
-    value_kinds(v, left, s->input + value_kinds_at(v));
-    value_blocks(h->sets, state, s->input + v->servers * VALUE_SCALES);
+    note_servers(v, noted, down, INFINITY);
+    value_kinds(v, left, noted + value_kinds_at(v));
+    value_blocks(h->sets, state, noted + v->servers * VALUE_SCALES);
+    s->next = (s->next + 1) % TRACE;
+    s->n += s->n < TRACE;
 }
 
 /* Does a stream begin? The streams take turns, so that each step learns from states of
@@ -375,8 +387,33 @@ begins(const struct training *t, uint32_t stream)
     return t->steps == 0 || (t->steps + before) % EPISODE == 0;
 }
 
-/* The next job of a stream: what the best answer is worth, is the worth of the state
- * before. */
+/* Notes how a job was decided in the last state, and learns what the oldest is worth. A
+ * mean must not go beyond an answer that was not the best. */
+static void
+follow(struct share *h, struct stream *s, double worth, bool is_refused, bool ends)
+{
+    const struct alloc_value *v = h->training->value;
+    uint32_t at = (s->next + TRACE - 1) % TRACE;
+    double mean = worth;
+    if (s->n == 0)
+        return;
+    s->then[at].worth = worth;
+    s->then[at].is_refused = is_refused;
+    s->then[at].ends = ends;
+    if (s->n < TRACE)
+        return;
+    for (uint32_t i = 1; i < TRACE; i++) {
+        at = (at + TRACE - 1) % TRACE;
+        if (s->then[at].ends)
+            mean = s->then[at].worth;
+        else
+            mean = (1 - LAMBDA) * s->then[at].worth +
+                   LAMBDA * (v->discount * mean - s->then[at].is_refused);
+    }
+    learn(h, s->input + (size_t)at * value_inputs(v), mean);
+}
+
+/* The next job of a stream. */
 static bool
 play(struct share *h, uint32_t stream, double explore)
 {
@@ -385,13 +422,13 @@ play(struct share *h, uint32_t stream, double explore)
     const struct value_option *option;
     struct value_state state;
     struct graph_job job;
-    uint32_t kind, n, chosen, left = 0;
+    uint32_t kind, n, chosen, best, left = 0;
     double worth;
     if (!o->next(o->context, stream, &job, &kind, &h->err))
         return false;
     if (begins(h->training, stream)) {
         s->lane = (struct lane){.busy = h->down};
-        s->is_decided = false;
+        s->n = 0;
     }
     lane_pass(&s->lane, job.arrival);
     if (!futures_options(h->futures, &s->lane, &h->kind[kind], job.steps, job.deadline,
@@ -402,15 +439,14 @@ play(struct share *h, uint32_t stream, double explore)
         left = rounds_left(&s->rounds);
     lane_look(&s->lane, job.arrival, left, h->sets, &state);
     chosen = value_choose(h->sets, &state, option, n, &worth);
-    if (s->is_decided)
-        learn(h, s->input, worth);
+    best = chosen;
     if (rng_uniform(h->rng) < explore)
         chosen = rng_below(h->rng, n + 1);
+    follow(h, s, worth, chosen == n, chosen != best);
     if (chosen < n) {
         lane_occupy(&s->lane, option[chosen].taken, job.arrival + option[chosen].seconds);
         value_add(h->sets, &state, option[chosen].taken, option[chosen].seconds);
     }
-    s->is_decided = true;
     note(h, s, job.arrival, left, &state);
     return true;
 }
