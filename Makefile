@@ -240,7 +240,7 @@ $(SHIM): tests/fault/shim.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(CC) $(WARN) $(FIXED) -O2 -g -fPIC -shared $< -o $@
 
-check: build/needs/test build/needs/man $(BIN) $(FRONT) $(UNIT) $(BENCH) $(SHIM) $(KIND) $(LOADED)
+check: build/needs/test build/needs/man $(BIN) $(FRONT) $(SHARED) $(UNIT) $(BENCH) $(SHIM) $(KIND) $(LOADED)
 	@BUILD=$(BUILD) tests/run
 
 # Runs the cases many times, each time with another call of one of the tools failing.
