@@ -25,7 +25,7 @@ enum {
     SHARES = 4,
     SHARE = ALLOC_VALUE_STREAMS / SHARES,
     EPISODE = 1000,
-    BLIND = 8 /* one of so many streams is not told which kinds are still to come */
+    BLIND = 8 /* every eighth stream is not told which kinds are still to come */
 };
 
 /* The worth of a state moves towards a mean of what the best answers to the next TRACE
