@@ -59,17 +59,14 @@ alloc_cluster_free(struct alloc_cluster *cluster)
 
 void
 alloc_cluster_compare(const struct cli *cli, const struct alloc_cluster *cluster,
-                      const char *file, uint32_t trained)
+                      const char *file, struct place_ways trained)
 {
-    uint32_t here = place_kind_bits(&cluster->placer, cluster->more, cluster->nmore);
-    char before[200] = "", now[200] = "";
-    for (uint32_t i = 0; place_kinds[i]; i++) {
-        if (here >> i & 1)
-            rec_list_name(now, sizeof now, place_kinds[i]->name);
-        if (trained >> i & 1)
-            rec_list_name(before, sizeof before, place_kinds[i]->name);
-    }
-    if (trained && trained != here)
+    struct place_ways here =
+        place_ways_of(&cluster->placer, cluster->more, cluster->nmore);
+    char before[PLACE_WAYS_MAX], now[PLACE_WAYS_MAX];
+    place_ways_format(trained, before);
+    place_ways_format(here, now);
+    if (trained.kinds && strcmp(before, now) != 0)
         cli_warn(
             cli,
             "%s was trained with --heuristic %s, but jobs are placed with %s: it may "

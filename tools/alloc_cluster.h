@@ -31,8 +31,8 @@ bool alloc_cluster_down(struct cli *cli, const char *text,
                         struct alloc_cluster *cluster) REC_MUST_CHECK;
 void alloc_cluster_free(struct alloc_cluster *cluster);
 /* Warns if the policy in a file was trained with other ways of placing than this
- * cluster's: `trained` has a bit for each in place_kinds; 0: not known. */
+ * cluster's. `trained` has none: not known. */
 void alloc_cluster_compare(const struct cli *cli, const struct alloc_cluster *cluster,
-                           const char *file, uint32_t trained);
+                           const char *file, struct place_ways trained);
 
 #endif

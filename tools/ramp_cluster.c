@@ -66,7 +66,7 @@ ramp_cluster_read(struct cli *cli, const struct ramp_cluster_options *options,
         return false;
     for (uint32_t i = 0; i <= cluster->nmore; i++) {
         struct place_options *placer = i ? &cluster->more[i - 1] : &cluster->placer;
-        if (!placer->kind->argument || placer->argument)
+        if (!placer->kind->argument || placer->kind->numbered || placer->argument)
             continue;
         block = true;
         placer->argument = options->meta;

@@ -189,9 +189,8 @@ struct alloc_expert {
  * most.
  */
 struct alloc_scorer {
-    uint32_t
-        heuristics; /* used in training, a bit for each of place_kinds; 0: not known */
-    uint32_t units; /* hidden units of each expert */
+    struct place_ways ways; /* used in training; none: not known */
+    uint32_t units;         /* hidden units of each expert */
     uint32_t nexperts;
     struct alloc_expert *expert; /* owned */
 };
@@ -344,9 +343,9 @@ void alloc_choosing_close(struct alloc_choosing *choosing);
 bool alloc_choosing_judge(const struct alloc_choosing *choosing,
                           struct alloc_question *question, uint32_t *choice,
                           double *worths, struct rec_error *err) REC_MUST_CHECK;
-/** The heuristics that a learned chooser was trained with, as in struct alloc_scorer. 0:
- * the chooser is not a learned one, or its file does not name them. */
-uint32_t alloc_choosing_trained(const struct alloc_choosing *choosing);
+/** The heuristics that a learned chooser was trained with. None: the chooser is not a
+ * learned one, or its file does not name them. */
+struct place_ways alloc_choosing_trained(const struct alloc_choosing *choosing);
 
 /* ---- agents: choosers that are processes --------------------------------- */
 

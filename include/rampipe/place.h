@@ -116,8 +116,12 @@ struct place_kind {
                                 const struct place_plan *plan);
     /* Where memory is no limit, all units with the same number of parts go to the same
      * servers, and nothing else is done for the plan: see place_light(). All such ways
-     * that suit a network have a place for the plan, or none of them has. */
+     * that suit a network have a place for the plan, or none of them has, but for those
+     * that are numbered. */
     bool whole;
+    /* The argument is the number of a place, from 1: if there are fewer places, the plan
+     * has none. */
+    bool numbered;
     /* Wherever the plan is placed, its parts lie to each other as on an empty cluster:
      * the job holds as many servers, and a step takes as long. */
     bool alike;
@@ -130,14 +134,30 @@ extern const struct place_kind *const place_kinds[];
 const struct place_kind *place_kind_find(struct rec_str name);
 /** The way that is the default on a network: the first one that suits it. */
 const struct place_kind *place_kind_of(const struct net *net);
-/** The ways of `first` and n more: a bit for each row of place_kinds. */
-uint32_t place_kind_bits(const struct place_options *first,
-                         const struct place_options *more, uint32_t n);
+/** Which ways of placing there are. */
+struct place_ways {
+    uint32_t kinds;  /* a bit for each row of place_kinds */
+    uint32_t places; /* the largest number of a numbered way */
+};
+
+enum { PLACE_WAYS_MAX = 200, PLACE_PLACES_MAX = 999 };
+/** Those of `first` and n more. */
+struct place_ways place_ways_of(const struct place_options *first,
+                                const struct place_options *more, uint32_t n);
+/** Writes them as place_list_parse() reads them. */
+void place_ways_format(struct place_ways ways, char text[PLACE_WAYS_MAX]);
+/** Reads that; REC_DATA: *err says what would be right. */
+bool place_ways_parse(struct place_ways *ways, struct rec_str text,
+                      struct rec_error *err) REC_MUST_CHECK;
 /** Sets options->kind and options->argument to the way that NAME or NAME:ARGUMENT says
  * for options->net; NULL: the default. `text` is borrowed. REC_USAGE: *err says what
  * would be right. */
 bool place_options_parse(struct place_options *options, const char *text,
                          struct rec_error *err) REC_MUST_CHECK;
+
+/** Writes NAME, or NAME:NUMBER of a numbered kind. */
+enum { PLACE_NAME_MAX = 40 };
+void place_options_name(const struct place_options *options, char name[PLACE_NAME_MAX]);
 
 /** Several ways of placing on one network. Starts as {0}. */
 struct place_list {
@@ -146,8 +166,10 @@ struct place_list {
     char *text; /* that they borrow */
 };
 
-/** Reads a list with commas, or "any": all ways that suit the network. NULL: the default.
- * REC_USAGE: *err says what would be right. To be freed even after an error. */
+/** Reads a list with commas, or "any": all ways that suit the network and are not
+ * numbered. NAME:1-9 are the first nine ways of a numbered kind, whose numbers ascend.
+ * NULL: the default. REC_USAGE: *err says what would be right. To be freed even after an
+ * error. */
 bool place_list_parse(struct place_list *list, const struct net *net, const char *text,
                       struct rec_error *err) REC_MUST_CHECK;
 void place_list_free(struct place_list *list);

@@ -968,7 +968,7 @@ REC_ROW(BLOCK, ALONE, "block",
 REC_ROW(POLICY, ALONE, "policy",
     "The heuristics by which jobs could be placed when a learned chooser was trained.",
     "policy\tfirst-fit,compact",
-    REC_FIELD("HEURISTIC", IDS, "first-fit, block, compact, ..., with commas between"),
+    REC_FIELD("HEURISTIC", IDS, "compact, ..., as in a list of --heuristic"),
 )
 
 REC_ROW(EXPERT, ALONE, "expert",

@@ -174,12 +174,13 @@ alloc_choosing_open(struct alloc_choosing *c, const char *text,
     return (c->self = row->open(&with, err)) != NULL;
 }
 
-uint32_t
+struct place_ways
 alloc_choosing_trained(const struct alloc_choosing *c)
 {
     const struct alloc_scorer *scorer = c->self;
-    return c->chooser && c->chooser->decide == alloc_scorer_decide ? scorer->heuristics
-                                                                   : 0;
+    return c->chooser && c->chooser->decide == alloc_scorer_decide
+               ? scorer->ways
+               : (struct place_ways){0, 0};
 }
 
 void

@@ -31,9 +31,11 @@ struct way {
     const struct place_options *options; /* borrowed */
     struct place_placer *placer;
     /* The servers that are free, as of the last settle(), and those that would be free if
-     * there were no jobs. Ways with the same index share them. */
+     * there were no jobs. Ways with the same index or none share
+     * them. */
     struct place_vacancy *now, *alone;
     bool shares; /* they belong to a way before this one */
+    char name[PLACE_NAME_MAX];
 };
 
 /* A layout. */
@@ -103,10 +105,12 @@ pricer_add_way(struct pricer *p, const struct place_options *options,
         return false;
     way = &p->way[p->nways++];
     *way = (struct way){.options = options};
+    place_options_name(options, way->name);
     if (!(way->placer = place_placer_new(options, err)))
         return false;
     for (const struct way *before = p->way; before < way && !way->shares; before++)
-        if (before->options->kind->index_new == options->kind->index_new) {
+        if (!options->kind->index_new ||
+            before->options->kind->index_new == options->kind->index_new) {
             way->now = before->now;
             way->alone = before->alone;
             way->shares = true;
@@ -125,7 +129,7 @@ pricer_ways(const struct pricer *p)
 const char *
 pricer_way_name(const struct pricer *p, uint32_t way)
 {
-    return p->way[way].options->kind->name;
+    return p->way[way].name;
 }
 
 void
@@ -527,13 +531,21 @@ place_graph(struct pricer *p, uint32_t index, uint32_t way,
            sim_layout_cost(trial->layout, p->net, trial->servers, &trial->cost, err);
 }
 
+/* Does the way have no place whenever the one before it has none, if memory is no limit?
+ * Numbers of places ascend. */
+static bool
+follows(const struct pricer *p, uint32_t way)
+{
+    const struct place_kind *before = p->way[way - 1].options->kind;
+    return !before->numbered || before == p->way[way].options->kind;
+}
+
 /* Has the graph just been tried in the way before this one, where no block was free for
- * some op, and would this way find none, either? If any free block will do, and memory is
- * no limit, all ways agree. */
+ * some op, and would this way find none, either? */
 static bool
 fails_again(const struct pricer *p, uint32_t index, uint32_t way)
 {
-    return way > 0 && p->last.key == index * p->nways + way &&
+    return way > 0 && follows(p, way) && p->last.key == index * p->nways + way &&
            p->last_settled == p->settles && p->last.outcome == PLACE_NO_BLOCK &&
            place_is_light(p->way[way - 1].placer, &p->known[index].plan) &&
            place_is_light(p->way[way].placer, &p->known[index].plan);
@@ -723,7 +735,8 @@ pricer_try_alone(struct pricer *p, uint32_t index, enum place_outcome *outcome,
 }
 
 /* *may is false only if the graph can never be placed: if a unit has no block on the
- * empty cluster, or a part of it needs more memory than a server has. */
+ * empty cluster, or a part of it needs more memory than a server has. The place of a
+ * numbered way may be missing where there are others. */
 static bool
 may_be_placed(struct pricer *p, const struct place_plan *plan, bool *may,
               struct rec_error *err)
@@ -731,7 +744,7 @@ may_be_placed(struct pricer *p, const struct place_plan *plan, bool *may,
     struct place_placement placement;
     if (!place_light(p->way[0].placer, plan, p->way[0].alone, &placement, err))
         return false;
-    *may = placement.outcome == PLACE_PLACED;
+    *may = placement.outcome == PLACE_PLACED || p->way[0].options->kind->numbered;
     for (uint32_t i = 0; i < plan->nsteps; i++)
         *may = *may && plan->step[i].memory <= net_memory(p->net) * (1 + 1e-12);
     return true;

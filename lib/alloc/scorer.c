@@ -358,23 +358,13 @@ static bool
 read_policy(struct alloc_scorer *s, const struct rec_reader *reader,
             const struct rec *rec, struct rec_error *err)
 {
-    struct rec_str rest, name;
+    struct rec_error wrong;
     if (!rec_need(reader, rec, err))
         return false;
-    if (s->heuristics)
+    if (s->ways.kinds)
         return rec_reader_fail(reader, err, "there are two policy records");
-    for (rest = rec->field[1]; rec_str_split(&rest, ',', &name);) {
-        char known[200] = "";
-        uint32_t i = 0;
-        for (; place_kinds[i] && !rec_str_is(name, place_kinds[i]->name); i++)
-            rec_list_name(known, sizeof known, place_kinds[i]->name);
-        if (!place_kinds[i])
-            return rec_reader_fail(reader, err,
-                                   "the heuristic must be one of %s, got '%.*s'", known,
-                                   (int)name.len, name.ptr);
-        s->heuristics |= (uint32_t)1 << i;
-    }
-    return true;
+    return place_ways_parse(&s->ways, rec->field[1], &wrong) ||
+           rec_reader_fail(reader, err, "%s", wrong.text);
 }
 
 /* The value of the last expert. */
@@ -479,12 +469,9 @@ write_weights(const double *weight, uint32_t units, struct rec_writer *writer)
 void
 alloc_scorer_write(const struct alloc_scorer *s, struct rec_writer *writer)
 {
-    if (s->heuristics) {
-        char names[200] = "";
-        for (uint32_t i = 0; place_kinds[i]; i++)
-            if (s->heuristics >> i & 1)
-                snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
-                         *names ? "," : "", place_kinds[i]->name);
+    if (s->ways.kinds) {
+        char names[PLACE_WAYS_MAX];
+        place_ways_format(s->ways, names);
         rec_begin(writer, "policy");
         rec_text_field(writer, names);
         rec_end(writer);

@@ -712,8 +712,8 @@ learn_train(const struct learn_options *options, const struct alloc_scorer *star
     if (*stopped && t.generation > 0)
         ok = end_searches(&t, false, err);
     if (ok)
-        t.result->heuristics =
-            place_kind_bits(&admission->placer, admission->more, admission->nmore);
+        t.result->ways =
+            place_ways_of(&admission->placer, admission->more, admission->nmore);
     if (!ok) {
         alloc_scorer_free(t.result);
         t.result = NULL;

@@ -43,7 +43,8 @@ struct place_placer {
 };
 
 /* Rows of place_kinds. */
-extern const struct place_kind place_near, place_lowest, place_spread, place_random;
+extern const struct place_kind place_free_block, place_near, place_lowest, place_spread,
+    place_random;
 
 /*
  * Places all units of a job, from nothing: each on the servers of a parent if the rule

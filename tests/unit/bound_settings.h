@@ -264,8 +264,11 @@ make_setting(struct setting *s, uint32_t most)
     while (!s->placer.kind->suits(s->cluster));
     if ((ramp = net_ramp_of(s->cluster)) && s->placer.kind->argument) {
         const uint32_t *n = ramp->shape;
-        sprintf(s->meta, "%ux%ux%u", 1 + (uint32_t)random_below(n[0]),
-                1 + (uint32_t)random_below(n[1]), 1 + (uint32_t)random_below(n[2]));
+        if (s->placer.kind->numbered)
+            sprintf(s->meta, "%u", 1 + (uint32_t)random_below(9));
+        else
+            sprintf(s->meta, "%ux%ux%u", 1 + (uint32_t)random_below(n[0]),
+                    1 + (uint32_t)random_below(n[1]), 1 + (uint32_t)random_below(n[2]));
         s->placer.argument = s->meta;
     }
     for (size_t i = 0; i < GRAPHS; i++) {
