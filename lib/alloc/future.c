@@ -28,6 +28,9 @@ struct priced {
 struct row {
     uint64_t busy; /* bit s: server s is not free */
     uint32_t kind; /* the number of the job's, + 1; 0: the row is unused */
+    /* Where a value decides, `priced` has this many alternatives - 1, each once and only
+     * those that have a place; 0: they have not been listed. */
+    uint32_t listed;
     struct priced priced[];
 };
 
@@ -151,10 +154,9 @@ find_row(const struct futures *f, uint64_t busy, uint32_t kind)
 
 /* Tries alternative i of a job in the state of a row. */
 static bool
-price(const struct futures *f, struct row *row, const struct kind *kind, uint32_t i,
-      struct rec_error *err)
+price(const struct futures *f, const struct row *row, const struct kind *kind, uint32_t i,
+      struct priced *p, struct rec_error *err)
 {
-    struct priced *p = &row->priced[i];
     const struct trial *trial;
     size_t nwords;
     uint64_t differ = *pricer_taken(f->pricer, &nwords) ^ row->busy;
@@ -186,7 +188,8 @@ decide(struct futures *f, struct lane *lane, const struct coming *coming,
     for (uint32_t i = 0, n = job->kind->nknown * f->ways; i < n; i++) {
         const struct priced *p = &row->priced[i];
         double time;
-        if (!p->taken && p->step == 0 && !price(f, row, job->kind, i, err))
+        if (!p->taken && p->step == 0 &&
+            !price(f, row, job->kind, i, &row->priced[i], err))
             return false;
         time = p->step * job->steps;
         if (!(time <= limit) || isinf(p->step))
@@ -294,6 +297,27 @@ futures_know(struct futures *f, const struct kind *kind, struct rec_error *err)
     return widen(f, kind->nknown * f->ways, err);
 }
 
+/* Lists the alternatives of a row. */
+static bool
+list(const struct futures *f, struct row *row, const struct kind *kind,
+     struct rec_error *err)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < kind->nknown * f->ways; i++) {
+        struct priced way;
+        uint32_t j = 0;
+        if (!price(f, row, kind, i, &way, err))
+            return false;
+        while (j < n &&
+               (row->priced[j].taken != way.taken || row->priced[j].step != way.step))
+            j++;
+        if (j == n && !isinf(way.step))
+            row->priced[n++] = way;
+    }
+    row->listed = n + 1;
+    return true;
+}
+
 bool
 futures_options(struct futures *f, const struct lane *lane, const struct kind *kind,
                 double steps, double deadline, const struct value_option **option,
@@ -301,20 +325,12 @@ futures_options(struct futures *f, const struct lane *lane, const struct kind *k
 {
     struct row *row = find_row(f, lane->busy, kind->number);
     uint32_t found = 0;
-    for (uint32_t i = 0; i < kind->nknown * f->ways; i++) {
+    if (!row->listed && !list(f, row, kind, err))
+        return false;
+    for (uint32_t i = 0; i + 1 < row->listed; i++) {
         const struct priced *p = &row->priced[i];
-        struct value_option way;
-        uint32_t j = 0;
-        if (!p->taken && p->step == 0 && !price(f, row, kind, i, err))
-            return false;
-        way = (struct value_option){p->taken, p->step * steps};
-        if (isinf(p->step) || !(way.seconds <= deadline * alloc_allowance))
-            continue;
-        while (j < found &&
-               (f->option[j].taken != way.taken || f->option[j].seconds != way.seconds))
-            j++;
-        if (j == found)
-            f->option[found++] = way;
+        if (p->step * steps <= deadline * alloc_allowance)
+            f->option[found++] = (struct value_option){p->taken, p->step * steps};
     }
     *option = f->option;
     *n = found;
