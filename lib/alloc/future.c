@@ -396,19 +396,17 @@ futures_worth(struct futures *f, const struct alloc_question *q,
         f->value = value;
     }
     begin(f, q, alternative);
-    *worth = alternative ? 0 : -(double)f->n;
     for (size_t i = 0; i < (size_t)f->n * f->horizon; i++)
         if (!futures_know(f, coming[i].job->kind, err))
             return false;
     for (uint32_t i = 0; i < f->n; i++) {
         struct lane *lane = &f->lane[0];
-        double rest;
         memcpy(lane, &f->start,
                offsetof(struct lane, stay) + f->start.nstays * sizeof(struct stay));
-        if (!play_valued(f, lane, coming + (size_t)i * f->horizon, value, is_told, &rest,
-                         err))
+        if (!play_valued(f, lane, coming + (size_t)i * f->horizon, value, is_told,
+                         &worth[i], err))
             return false;
-        *worth += rest;
+        worth[i] -= alternative ? 0 : 1;
     }
     return true;
 }

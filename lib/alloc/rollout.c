@@ -6,11 +6,14 @@
  * results themselves. They also save most of the work: after some jobs the cluster is
  * often in the same state as after the first answer that was played. From there on the
  * future is the same, too, and is not played again. On small clusters a plain rule is
- * played without an admission, in the same way (future.c). A learned base that knows what
- * states are worth says it of the last state of a future, too.
+ * played without an admission, in the same way (future.c).
+ *
+ * A learned base that knows what states are worth says it of the last state of a future,
+ * too. What it says of the answers themselves is weighed with the futures (weigh.h).
  */
 #include "future.h"
 #include "private.h"
+#include "weigh.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,6 +42,8 @@ struct rollout {
     struct alloc_value *value;    /* of this decision; NULL: none */
     double *worths;               /* what it says of the answers */
     uint32_t nworths;
+    double *worth[2]; /* per future, of the base's answer and of another one */
+    struct weighing weighing;
     uint64_t accepted; /* in the future that is being played */
     /* Unless `small` plays: after the first answer that is played, per future and job
      * of it, the state before that job arrives, and how many jobs are accepted from it
@@ -105,6 +110,8 @@ alloc_rollout_free(void *self)
     futures_free(r->small);
     futures_free(r->valued);
     free(r->worths);
+    free(r->worth[0]);
+    free(r->worth[1]);
     free(r->state);
     free(r->rest);
     free(r);
@@ -236,17 +243,13 @@ play_future(struct rollout *r, const struct alloc_question *q, uint32_t future,
     return true;
 }
 
-/* How many jobs are accepted in all futures after an answer, this one included; or what
- * they are worth. */
+/* How many jobs are accepted in all futures after an answer, this one included. */
 static bool
 play(struct rollout *r, const struct alloc_question *q, uint32_t choice, bool is_first,
      double *accepted, struct rec_error *err)
 {
     const struct tried *alternative = choice == ALLOC_REFUSED ? NULL : &q->tried[choice];
     uint64_t count;
-    if (r->value)
-        return futures_worth(r->valued, q, alternative, r->coming, r->value,
-                             value_left(r->value, &r->rounds) != 0, accepted, err);
     if (r->small) {
         bool ok =
             futures_play(r->small, q, alternative, r->coming, is_first, &count, err);
@@ -309,20 +312,64 @@ find_value(struct rollout *r, struct alloc_question *q, struct rec_error *err)
         return false;
     if (r->valued)
         return true;
+    for (int i = 0; i < 2; i++)
+        if (!(r->worth[i] = calloc(r->futures, sizeof *r->worth[i])))
+            return rec_fail_memory(err);
     r->host = alloc_admission_new(&options, r->choice.store, count, r, err);
     return r->host && (r->valued = futures_new(admission_pricer(r->host), NULL,
                                                r->futures, r->choice.horizon, err));
 }
 
-/* Are futures to be played after an answer? Where a value decides, the best by it are
+/* Are futures to be played after an answer, where a value decides? The best by it are
  * enough. */
 static bool
 is_tried(const struct rollout *r, uint32_t answer, uint32_t n)
 {
     uint32_t better = 0;
-    for (uint32_t i = 0; r->value && i <= n; i++)
+    for (uint32_t i = 0; i <= n; i++)
         better += r->worths[i] > r->worths[answer];
     return better < VALUED_ANSWERS;
+}
+
+/* Plays the futures of a value after an answer. */
+static bool
+play_valued(struct rollout *r, const struct alloc_question *q, uint32_t choice,
+            double *worth, struct rec_error *err)
+{
+    const struct tried *alternative = choice == ALLOC_REFUSED ? NULL : &q->tried[choice];
+    return futures_worth(r->valued, q, alternative, r->coming, r->value,
+                         value_left(r->value, &r->rounds) != 0, worth, err);
+}
+
+/* Where a value decides. */
+static bool
+judge_valued(struct rollout *r, const struct alloc_question *q, uint32_t base,
+             uint32_t *choice, double *worths, struct rec_error *err)
+{
+    uint32_t n = alloc_question_count(q), first = base < n ? base : n;
+    double best = 0, mean = 0;
+    if (!play_valued(r, q, base, r->worth[0], err))
+        return false;
+    for (uint32_t f = 0; f < r->futures; f++)
+        mean += r->worth[0][f] / r->futures;
+    if (worths)
+        worths[first] = mean;
+    for (uint32_t i = 0; i <= n; i++) {
+        double more;
+        if (i == first || isinf(r->worths[i]) || !is_tried(r, i, n))
+            continue;
+        if (!play_valued(r, q, i < n ? i : ALLOC_REFUSED, r->worth[1], err))
+            return false;
+        more = weigh(&r->weighing, r->worths[i] - r->worths[first], r->worth[1],
+                     r->worth[0], r->futures);
+        if (worths)
+            worths[i] = mean + more;
+        if (more > best) {
+            best = more;
+            *choice = i < n ? i : ALLOC_REFUSED;
+        }
+    }
+    return true;
 }
 
 /* Notes what an answer is worth. */
@@ -362,6 +409,8 @@ alloc_rollout_judge(void *self, struct alloc_question *q, uint32_t *choice,
     draw_futures(r, q->now);
     if (!find_value(r, q, err))
         return false;
+    if (r->value)
+        return judge_valued(r, q, base, choice, worths, err);
     if (!play(r, q, base, true, &best, err))
         return false;
     note_worth(r, base, n, best, worths);
@@ -371,8 +420,6 @@ alloc_rollout_judge(void *self, struct alloc_question *q, uint32_t *choice,
             &q->tried[i < n ? i : 0].alternative;
         double accepted;
         if (other == base || (i < n && (alternative->cause || alternative->repeats)))
-            continue;
-        if (!is_tried(r, i, n))
             continue;
         if (!play(r, q, other, false, &accepted, err))
             return false;
