@@ -387,11 +387,11 @@ train(struct learning *l)
     if (l->options.generations == 0 && !l->select) {
         l->scorer = l->start ? l->start : alloc_scorer_new(l->units, 1, &cli->err);
         l->start = NULL;
-        if (l->scorer && (l->values || l->taught) && !l->scorer->ways.kinds)
-            l->scorer->ways =
-                place_ways_of(&cluster->placer, cluster->more, cluster->nmore);
         if (l->scorer)
             alloc_cluster_compare(cli, cluster, "the policy", l->scorer->ways);
+        if (l->scorer && (l->values || l->taught))
+            l->scorer->ways =
+                place_ways_of(&cluster->placer, cluster->more, cluster->nmore);
     } else {
         l->scorer = learn_train(&l->options, l->start, l->units, &generations, &stopped,
                                 &cli->err);
