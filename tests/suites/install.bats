@@ -187,7 +187,7 @@ complete_line() {
     run complete_line rp-roofline --device ""
     is "$(sed -n 's/^device\t\([^\t]*\).*/\1/p' "$ROOT/traces/devices.rec" | paste -sd ' ')"
     run complete_line rp-ramp-alloc --heuristic ""
-    is "first-fit block compact compact-2 compact-3 compact-back"
+    is "first-fit block compact compact-2 compact-3 compact-back free-block"
     run complete_line rp-ramp-alloc bound --heuristic c
     is "compact compact-2 compact-3 compact-back"
     run complete_line rp-ramp-alloc --order ""
