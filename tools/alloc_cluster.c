@@ -3,6 +3,14 @@
 
 #include <stdlib.h>
 
+/* What is wrong with an option, or else. */
+static bool
+refuse(struct cli *cli, const char *option, const struct rec_error *wrong)
+{
+    cli->err = *wrong;
+    return wrong->code == REC_USAGE && cli_usage(cli, "--%s %s", option, wrong->text);
+}
+
 bool
 alloc_cluster_place(struct cli *cli, const char *option, const char *text,
                     struct alloc_cluster *cluster)
@@ -10,7 +18,7 @@ alloc_cluster_place(struct cli *cli, const char *option, const char *text,
     struct rec_error wrong;
     cluster->placer.net = cluster->net;
     return place_options_parse(&cluster->placer, text, &wrong) ||
-           cli_usage(cli, "--%s %s", option, wrong.text);
+           refuse(cli, option, &wrong);
 }
 
 bool
@@ -18,10 +26,8 @@ alloc_cluster_place_each(struct cli *cli, const char *option, const char *text,
                          struct alloc_cluster *cluster)
 {
     struct rec_error wrong;
-    if (!place_list_parse(&cluster->ways, cluster->net, text, &wrong)) {
-        cli->err = wrong;
-        return wrong.code == REC_USAGE && cli_usage(cli, "--%s %s", option, wrong.text);
-    }
+    if (!place_list_parse(&cluster->ways, cluster->net, text, &wrong))
+        return refuse(cli, option, &wrong);
     cluster->placer = cluster->ways.options[0];
     cluster->more = cluster->ways.options + 1;
     cluster->nmore = cluster->ways.n - 1;

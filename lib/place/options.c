@@ -35,7 +35,11 @@ check_argument(const struct place_options *options, const char *text,
                         options->kind->name, text);
     if ((own = options->kind->open(options, &wrong)))
         options->kind->close(own);
-    return own || rec_fail(err, wrong.code, "%s: the argument %s", text, wrong.text);
+    else if (wrong.code != REC_USAGE)
+        *err = wrong;
+    else
+        rec_fail(err, REC_USAGE, "%s: the argument %s", text, wrong.text);
+    return own;
 }
 
 bool
@@ -186,27 +190,50 @@ add(struct place_list *list, const struct net *net, const char *text,
     return true;
 }
 
-/* Writes a way of placing, and a range as all that are in it. */
+/* A text that grows. */
+struct text {
+    char *text; /* owned */
+    size_t n, room;
+};
+
+/* Adds a way, with a comma before it if it is not the first. */
 static bool
-spread(FILE *out, const char *way, struct rec_error *err)
+append(struct text *t, const char *way, size_t length, struct rec_error *err)
+{
+    bool is_first = !t->text;
+    if (!rec_grow(&t->text, &t->room, t->n + length + 2, 1, err))
+        return false;
+    if (!is_first)
+        t->text[t->n++] = ',';
+    memcpy(t->text + t->n, way, length);
+    t->n += length;
+    t->text[t->n] = '\0';
+    return true;
+}
+
+/* Adds a way of placing, or all that are in a range. */
+static bool
+spread(struct text *t, const char *way, struct rec_error *err)
 {
     const char *colon = strchr(way, ':'), *dash = colon ? strchr(colon, '-') : NULL;
     struct rec_str name = {way, colon ? (size_t)(colon - way) : 0};
     const struct place_kind *kind = place_kind_find(name);
     uint64_t first, last;
-    if (!dash || !kind || !kind->numbered) {
-        fputs(way, out);
-        return true;
-    }
+    if (!dash || !kind || !kind->numbered)
+        return append(t, way, strlen(way), err);
     if (!rec_parse_uint((struct rec_str){colon + 1, (size_t)(dash - colon - 1)},
                         &first) ||
         !rec_parse_uint(rec_str(dash + 1), &last) || first < 1 || first > last ||
         last > PLACE_PLACES_MAX)
         return rec_fail(err, REC_USAGE, "has a wrong range %s: take %s:1-%d at most", way,
                         kind->name, PLACE_PLACES_MAX);
-    for (uint64_t i = first; i <= last; i++)
-        fprintf(out, "%s%.*s:%llu", i > first ? "," : "", (int)name.len, name.ptr,
-                (unsigned long long)i);
+    for (uint64_t i = first; i <= last; i++) {
+        char one[PLACE_NAME_MAX];
+        int length =
+            snprintf(one, sizeof one, "%s:%llu", kind->name, (unsigned long long)i);
+        if (!append(t, one, (size_t)length, err))
+            return false;
+    }
     return true;
 }
 
@@ -214,21 +241,15 @@ spread(FILE *out, const char *way, struct rec_error *err)
 static char *
 spread_all(const char *text, struct rec_error *err)
 {
-    char *spread_out = NULL, *copy = strdup(text), *rest = copy, *way;
-    size_t size;
-    FILE *out = copy ? open_memstream(&spread_out, &size) : NULL;
-    bool ok = out || rec_fail_memory(err);
-    for (bool first = true; ok && (way = strsep(&rest, ",")); first = false) {
-        if (!first)
-            fputc(',', out);
-        ok = spread(out, way, err);
-    }
-    if (out && fclose(out) != 0 && ok)
-        ok = rec_fail_memory(err);
+    struct text spread_out = {0};
+    char *copy = strdup(text), *rest = copy, *way;
+    bool ok = copy || rec_fail_memory(err);
+    while (ok && (way = strsep(&rest, ",")))
+        ok = spread(&spread_out, way, err);
     free(copy);
     if (ok)
-        return spread_out;
-    free(spread_out);
+        return spread_out.text;
+    free(spread_out.text);
     return NULL;
 }
 
