@@ -63,7 +63,8 @@ run_step(const struct graph *graph, const struct place_placement *placement)
 static void
 place(const struct graph *graph, const struct place_kind *heuristic)
 {
-    struct place_options options = {&cluster.net, heuristic, "2x2x2"};
+    struct place_options options = {&cluster.net, heuristic,
+                                    heuristic->numbered ? "2" : "2x2x2"};
     struct rec_error err = {.code = REC_OK, .text = ""};
     struct place_vacancy *vacancy = place_vacancy_new(heuristic, &cluster.net, &err);
     struct place_placer *placer = place_placer_new(&options, &err);
