@@ -31,8 +31,8 @@ struct way {
     const struct place_options *options; /* borrowed */
     struct place_placer *placer;
     /* The servers that are free, as of the last settle(), and those that would be free if
-     * there were no jobs. Ways with the same index or none share
-     * them. */
+     * there were no jobs. Ways with the same index, and those without
+     * one, share them. */
     struct place_vacancy *now, *alone;
     bool shares; /* they belong to a way before this one */
     char name[PLACE_NAME_MAX];
