@@ -139,8 +139,8 @@ value_of_sums(const struct alloc_value *v, const float sum[ALLOC_VALUE_UNITS],
     return worth;
 }
 
-/* Adds n inputs from the first one on. The last of four is the largest: if it is 0, so
- * are the others. */
+/* Adds n inputs, the first of which has this number. The last of four is the largest: if
+ * it is 0, so are the others. */
 static void
 add_inputs(const struct alloc_value *v, const float *input, uint32_t first, uint32_t n,
            float sum[ALLOC_VALUE_UNITS])
@@ -151,12 +151,25 @@ add_inputs(const struct alloc_value *v, const float *input, uint32_t first, uint
 }
 
 void
-value_sums(const struct alloc_value *v, const float *input, float sum[ALLOC_VALUE_UNITS])
+value_shared(const struct alloc_value *v, const float *input,
+             float sum[ALLOC_VALUE_UNITS])
 {
+    uint32_t blocks = v->servers * VALUE_SCALES;
     memcpy(sum, value_first_bias(v), v->units * sizeof *sum);
-    add_inputs(v, input, 0, value_kinds_at(v), sum);
+    add_inputs(v, input + blocks, blocks, 2 * v->nshapes * VALUE_SCALES, sum);
     for (uint32_t i = value_kinds_at(v); i < value_inputs(v); i++)
         add_times(sum, input[i], value_first(v, i), v->units);
+}
+
+void
+value_servers(const struct value_sets *s, uint32_t image, const float *input,
+              float sum[ALLOC_VALUE_UNITS])
+{
+    const struct alloc_value *v = value_of_sets(s);
+    for (uint32_t i = 0; i < v->servers; i++, input += VALUE_SCALES)
+        if (input[VALUE_SCALES - 1] > 0)
+            add_four(sum, input, value_first(v, value_image(s, image, i) * VALUE_SCALES),
+                     v->units);
 }
 
 void
@@ -182,15 +195,21 @@ value_left(const struct alloc_value *v, const struct rounds *rounds)
 }
 
 double
-value_worth(const struct value_sets *s, const struct value_state *state,
-            float second[VALUE_SECOND])
+value_worth(const struct value_sets *s, const struct value_state *state)
 {
     const struct alloc_value *v = value_of_sets(s);
-    float input[2 * VALUE_SHAPES * VALUE_SCALES], sum[ALLOC_VALUE_UNITS];
+    float input[2 * VALUE_SHAPES * VALUE_SCALES], blocks[ALLOC_VALUE_UNITS] = {0};
+    double worth = 0;
     value_blocks(s, state, input);
-    memcpy(sum, state->sum, v->units * sizeof *sum);
-    add_inputs(v, input, v->servers * VALUE_SCALES, 2 * v->nshapes * VALUE_SCALES, sum);
-    return value_of_sums(v, sum, second);
+    add_inputs(v, input, v->servers * VALUE_SCALES, 2 * v->nshapes * VALUE_SCALES,
+               blocks);
+    for (uint32_t i = 0; i < value_images(s); i++) {
+        float sum[ALLOC_VALUE_UNITS], second[VALUE_SECOND] = {0};
+        memcpy(sum, state->sum[i], v->units * sizeof *sum);
+        add_times(sum, 1, blocks, v->units);
+        worth += value_of_sums(v, sum, second);
+    }
+    return worth / value_images(s);
 }
 
 /* What it is worth that the job starts so, and that it is refused. */
@@ -198,17 +217,15 @@ static double
 started(struct value_sets *s, const struct value_state *state, struct value_option option)
 {
     struct value_state after;
-    float second[VALUE_SECOND] = {0};
     value_copy(s, &after, state);
     value_add(s, &after, option.taken, option.seconds);
-    return value_of_sets(s)->discount * value_worth(s, &after, second);
+    return value_of_sets(s)->discount * value_worth(s, &after);
 }
 
 static double
 refused(const struct value_sets *s, const struct value_state *state)
 {
-    float second[VALUE_SECOND] = {0};
-    return value_of_sets(s)->discount * value_worth(s, state, second) - 1;
+    return value_of_sets(s)->discount * value_worth(s, state) - 1;
 }
 
 uint32_t

@@ -6,6 +6,11 @@
  * layers (rectified linear units) says, whose inputs tell of each server when it will be
  * free, how soon blocks of servers will be, and which kinds of jobs are still to come.
  *
+ * A cluster with its servers in another order, as back to front, may have the same blocks
+ * of the same shapes: an image of it. A state and its images are worth the same, and so
+ * the worth of a state is the mean of what the network says of all of them. Its errors
+ * partly cancel.
+ *
  * A policy that takes the answer with the most worthy state looks one step ahead of what
  * the network has learned (Sutton and Barto, "Reinforcement Learning", 2018, 6.8:
  * afterstates).
@@ -16,13 +21,15 @@
 #include "question.h"
 
 /* Blocks have the same shape if jobs in them take the same time (net_geometry()). Inputs
- * tell of VALUE_SHAPES shapes at most, and of VALUE_EACH blocks of each. The first layer
+ * tell of VALUE_SHAPES shapes at most, and of VALUE_EACH blocks of each. A state has
+ * VALUE_IMAGES images at most, with the state as it is. The first layer
  * has ALLOC_VALUE_UNITS units at most. They come in groups of VALUE_GROUP, and the second
  * layer is fixed, so that the compiler can make vectors of their loops. */
 enum {
     VALUE_SCALES = 4,
     VALUE_SHAPES = 32,
     VALUE_EACH = 32,
+    VALUE_IMAGES = 4,
     VALUE_GROUP = 16,
     VALUE_UNITS = 128, /* of the first layer, where nothing is said */
     VALUE_SECOND = 32
@@ -88,10 +95,15 @@ void value_sets_free(struct value_sets *sets);
 const struct alloc_value *value_of_sets(const struct value_sets *sets);
 /* Weights have changed. */
 void value_sets_forget(struct value_sets *sets);
+/* How many images the cluster has, and where a server is in one of them. In the first one
+ * all servers are where they are. */
+uint32_t value_images(const struct value_sets *sets);
+uint32_t value_image(const struct value_sets *sets, uint32_t image, uint32_t server);
 
 /* A state of the cluster. */
 struct value_state {
-    float sum[ALLOC_VALUE_UNITS]; /* of the first layer, from kinds and servers */
+    /* Of the first layer in each image, from kinds and servers. */
+    float sum[VALUE_IMAGES][ALLOC_VALUE_UNITS];
     /* Of each block that is looked at, the inputs of its server that is free last. */
     float block[VALUE_SHAPES * VALUE_EACH * VALUE_SCALES];
 };
@@ -107,13 +119,15 @@ void value_copy(const struct value_sets *sets, struct value_state *to,
  * the least of them, VALUE_SCALES numbers each. */
 void value_blocks(const struct value_sets *sets, const struct value_state *state,
                   float *input);
-/* The sums of the first layer over all inputs. */
-void value_sums(const struct alloc_value *value, const float *input,
-                float sum[ALLOC_VALUE_UNITS]);
-/* The worth of a state, and of such sums; `second` becomes the outputs of the second
- * layer. */
-double value_worth(const struct value_sets *sets, const struct value_state *state,
-                   float second[VALUE_SECOND]);
+/* The sums of the first layer: over all inputs that are the same in all images, those of
+ * blocks and kinds; and those of servers are added for one of them. */
+void value_shared(const struct alloc_value *value, const float *input,
+                  float sum[ALLOC_VALUE_UNITS]);
+void value_servers(const struct value_sets *sets, uint32_t image, const float *input,
+                   float sum[ALLOC_VALUE_UNITS]);
+/* The worth of a state, and what the network says of sums; `second` becomes the outputs of
+ * the second layer. */
+double value_worth(const struct value_sets *sets, const struct value_state *state);
 double value_of_sums(const struct alloc_value *value, const float sum[ALLOC_VALUE_UNITS],
                      float second[VALUE_SECOND]);
 

@@ -113,9 +113,12 @@ struct value_sets {
     uint64_t mask[VALUE_SHAPES * VALUE_EACH]; /* per block: its servers; 0: no block */
     /* Inputs of each; no block is never free. */
     float empty[VALUE_SHAPES * VALUE_EACH * VALUE_SCALES];
+    uint32_t nimages;
+    uint8_t image[VALUE_IMAGES][64]; /* of each server */
     float *touched; /* of each set as many numbers: 1 if it touches the block */
-    float *sums;    /* of each set, VALUE_SCALES of each unit of the first layer */
-    uint64_t age;   /* of the weights, from 1 */
+    /* Of each set and image, VALUE_SCALES of each unit of the first layer. */
+    float *sums;
+    uint64_t age; /* of the weights, from 1 */
     struct {
         uint64_t taken; /* 0: unused */
         uint64_t age;   /* of the sums; 0: none */
@@ -128,7 +131,7 @@ block_inputs(const struct value_sets *s)
     return (size_t)s->first[s->value->nshapes] * VALUE_SCALES;
 }
 
-/* How many numbers a set adds up. */
+/* How many numbers a set adds up in an image. */
 static size_t
 sums_of(const struct alloc_value *v)
 {
@@ -153,6 +156,49 @@ list_blocks(struct value_sets *s, const struct shapes *shapes, uint32_t i)
     s->first[i + 1] = at;
 }
 
+/* Reverses the order of servers in each run of `run` of them. */
+static uint32_t
+turned(uint32_t server, uint32_t run)
+{
+    return server / run * run + run - 1 - server % run;
+}
+
+/* Is each block a block of its shape, with its servers in another order? */
+static bool
+is_image(const struct shapes *shapes, const uint8_t *order)
+{
+    for (uint32_t i = 0; i < shapes->nblocks; i++) {
+        uint64_t there = 0, left = shapes->block[i].servers;
+        uint32_t j = 0;
+        for (; left; left &= left - 1)
+            there |= (uint64_t)1 << order[__builtin_ctzll(left)];
+        while (j < shapes->nblocks && (shapes->block[j].servers != there ||
+                                       shapes->block[j].shape != shapes->block[i].shape))
+            j++;
+        if (j == shapes->nblocks)
+            return false;
+    }
+    return true;
+}
+
+/* Tries the orders in which servers are reversed in runs, or in these and in longer runs
+ * that consist of them. Runs of one server change nothing. Without blocks nothing is
+ * known of the cluster. */
+static void
+find_images(struct value_sets *s, const struct shapes *shapes)
+{
+    uint32_t n = s->value->servers;
+    for (uint32_t run = 1; run <= (shapes->nblocks ? n : 1); run++)
+        for (uint32_t part = 1; part <= run && s->nimages < VALUE_IMAGES; part++) {
+            uint8_t *order = s->image[s->nimages];
+            if (n % run || run % part || (run == part && run > 1))
+                continue;
+            for (uint32_t i = 0; i < n; i++)
+                order[i] = (uint8_t)turned(turned(i, run), part);
+            s->nimages += is_image(shapes, order);
+        }
+}
+
 static bool
 list_shapes(struct value_sets *s, const struct net *net, struct rec_error *err)
 {
@@ -168,6 +214,8 @@ list_shapes(struct value_sets *s, const struct net *net, struct rec_error *err)
                       v->cluster);
     for (uint32_t i = 0; ok && i < v->nshapes; i++)
         list_blocks(s, &shapes, i);
+    if (ok)
+        find_images(s, &shapes);
     shapes_free(&shapes);
     return ok;
 }
@@ -184,7 +232,7 @@ value_sets_new(const struct alloc_value *v, const struct net *net, struct rec_er
     s->age = 1;
     if (list_shapes(s, net, err)) {
         s->touched = calloc(SETS * block_inputs(s) + 1, sizeof *s->touched);
-        s->sums = calloc(SETS * sums_of(v), sizeof *s->sums);
+        s->sums = calloc(SETS * s->nimages * sums_of(v), sizeof *s->sums);
         if (s->touched && s->sums)
             return s;
         rec_fail_memory(err);
@@ -215,12 +263,25 @@ value_sets_forget(struct value_sets *s)
     s->age++;
 }
 
+uint32_t
+value_images(const struct value_sets *s)
+{
+    return s->nimages;
+}
+
+uint32_t
+value_image(const struct value_sets *s, uint32_t image, uint32_t server)
+{
+    return s->image[image][server];
+}
+
 /* The place of a set that is not empty. */
 static size_t
 place_of(struct value_sets *s, uint64_t taken)
 {
     size_t at = rec_mix(taken) % SETS, n = block_inputs(s), nsums = sums_of(s->value);
-    float *restrict touched = s->touched + at * n, *restrict sums = s->sums + at * nsums;
+    float *restrict touched = s->touched + at * n;
+    float *sums = s->sums + at * nsums * s->nimages;
     if (s->set[at].taken != taken) {
         s->set[at].taken = taken;
         s->set[at].age = 0;
@@ -230,12 +291,12 @@ place_of(struct value_sets *s, uint64_t taken)
     if (s->set[at].age == s->age)
         return at;
     s->set[at].age = s->age;
-    memset(sums, 0, nsums * sizeof *sums);
-    for (; taken; taken &= taken - 1) {
-        const float *weight =
-            value_first(s->value, (uint32_t)__builtin_ctzll(taken) * VALUE_SCALES);
-        add_times(sums, 1, weight, nsums);
-    }
+    memset(sums, 0, nsums * s->nimages * sizeof *sums);
+    for (uint32_t i = 0; i < s->nimages; i++, sums += nsums)
+        for (uint64_t left = taken; left; left &= left - 1) {
+            uint32_t server = s->image[i][__builtin_ctzll(left)];
+            add_times(sums, 1, value_first(s->value, server * VALUE_SCALES), nsums);
+        }
     return at;
 }
 
@@ -254,12 +315,14 @@ value_empty(const struct value_sets *s, uint32_t left, struct value_state *state
 {
     const struct alloc_value *v = s->value;
     float input[ROUNDS_KINDS];
-    memcpy(state->sum, value_first_bias(v), v->units * sizeof *state->sum);
+    memcpy(state->sum[0], value_first_bias(v), v->units * sizeof *state->sum[0]);
     value_kinds(v, left, input);
     for (uint32_t i = 0; i < v->nkinds; i++)
         if (input[i] > 0)
-            add_times(state->sum, input[i], value_first(v, value_kinds_at(v) + i),
+            add_times(state->sum[0], input[i], value_first(v, value_kinds_at(v) + i),
                       v->units);
+    for (uint32_t i = 1; i < s->nimages; i++)
+        memcpy(state->sum[i], state->sum[0], v->units * sizeof *state->sum[i]);
     memcpy(state->block, s->empty, block_inputs(s) * sizeof *s->empty);
 }
 
@@ -267,7 +330,8 @@ void
 value_copy(const struct value_sets *s, struct value_state *to,
            const struct value_state *from)
 {
-    memcpy(to->sum, from->sum, s->value->units * sizeof *to->sum);
+    for (uint32_t i = 0; i < s->nimages; i++)
+        memcpy(to->sum[i], from->sum[i], s->value->units * sizeof *to->sum[i]);
     memcpy(to->block, from->block, block_inputs(s) * sizeof *to->block);
 }
 
@@ -293,7 +357,9 @@ value_add(struct value_sets *s, struct value_state *state, uint64_t taken, doubl
         return;
     value_server(s->value, seconds, input);
     at = place_of(s, taken);
-    add_four(state->sum, input, s->sums + at * nsums, s->value->units);
+    for (uint32_t i = 0; i < s->nimages; i++)
+        add_four(state->sum[i], input, s->sums + (at * s->nimages + i) * nsums,
+                 s->value->units);
     raise_blocks(state->block, input, s->touched + at * n, n);
 }
 

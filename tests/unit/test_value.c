@@ -22,7 +22,7 @@ test_network(void **state)
     struct value_option option = {2, 3 * log(2)};
     struct value_sets *sets;
     struct value_state now;
-    float second[VALUE_SECOND], input[VALUE_SCALES];
+    float input[VALUE_SCALES];
     double worth;
     (void)state;
     assert_non_null(v);
@@ -40,13 +40,13 @@ test_network(void **state)
     sets = value_sets_new(v, NULL, &err);
     assert_non_null(sets);
     value_empty(sets, 0, &now);
-    assert_near(value_worth(sets, &now, second), 16.5, 1e-6);
+    assert_near(value_worth(sets, &now), 16.5, 1e-6);
     assert_int_equal(value_choose(sets, &now, &option, 1, &worth), 1);
     assert_near(worth, 8.25 - 1, 1e-6);
     value_add(sets, &now, 2, 3 * log(2));
-    assert_near(value_worth(sets, &now, second), 10.5, 1e-6);
+    assert_near(value_worth(sets, &now), 10.5, 1e-6);
     value_add(sets, &now, 1, INFINITY); /* -1 + 2 */
-    assert_near(value_worth(sets, &now, second), 16.5, 1e-6);
+    assert_near(value_worth(sets, &now), 16.5, 1e-6);
     /* with nothing to lose, a job starts */
     value_third(v)[3] = 0;
     value_empty(sets, 0, &now);
@@ -69,7 +69,7 @@ test_blocks(void **state)
     struct alloc_value *v;
     struct value_sets *sets;
     struct value_state now;
-    float second[VALUE_SECOND], input[4 * VALUE_SCALES];
+    float input[4 * VALUE_SCALES];
     (void)state;
     assert_non_null(net);
     assert_true(value_shapes_of(net, size, &nshapes, &err));
@@ -86,7 +86,7 @@ test_blocks(void **state)
     sets = value_sets_new(v, net, &err);
     assert_non_null(sets);
     value_empty(sets, 0, &now);
-    assert_near(value_worth(sets, &now, second), 0, 1e-6);
+    assert_near(value_worth(sets, &now), 0, 1e-6);
     value_add(sets, &now, 1, 3 * log(2));
     value_add(sets, &now, 2, 6 * log(2));
     value_blocks(sets, &now, input);
@@ -97,15 +97,16 @@ test_blocks(void **state)
         assert_near(input[2 * VALUE_SCALES + i], busy, 1e-6);
         assert_near(input[3 * VALUE_SCALES + i], busy, 1e-6);
     }
-    assert_near(value_worth(sets, &now, second), 9, 1e-5);
+    assert_near(value_worth(sets, &now), 9, 1e-5);
     value_add(sets, &now, 8, INFINITY);
-    assert_near(value_worth(sets, &now, second), 11, 1e-5);
-    /* another weight: 2 of server 0, and 6 of a block of three */
+    assert_near(value_worth(sets, &now), 11, 1e-5);
+    /* another weight: 2 of server 0, which is server 3 in the other image, where nobody
+     * has a weight, and 2 of blocks of two: 4 and 2 */
     value_first(v, 0)[7] = 2;
     value_sets_forget(sets);
     value_empty(sets, 0, &now);
     value_add(sets, &now, 1, INFINITY);
-    assert_near(value_worth(sets, &now, second), 2 + 2, 1e-5);
+    assert_near(value_worth(sets, &now), 3, 1e-5);
     value_sets_free(sets);
     /* the cluster has no shape of four servers */
     v->size[1] = 4;
@@ -115,6 +116,54 @@ test_blocks(void **state)
                         "blocks");
     alloc_value_free(v);
     net_free(net);
+}
+
+/* Back to front, an island of four has the same blocks. In a cluster of 4x4x2 servers,
+ * where blocks do not go round, the servers of all racks can change places, all racks of
+ * all groups can be numbered back to front, and both. A state is worth the same as its
+ * images, whatever the weights are. */
+static void
+test_images(void **state)
+{
+    static const struct {
+        const char *net;
+        uint32_t servers, n, last[VALUE_IMAGES]; /* where the first server is */
+    } case_of[] = {{"island:4,1e9,1e-6,1e9", 4, 2, {0, 3}},
+                   {"ramp:4,4,2", 32, 4, {0, 1, 31, 30}}};
+    (void)state;
+    for (int c = 0; c < 2; c++) {
+        struct net *net = net_parse(case_of[c].net, &err);
+        uint32_t size[VALUE_SHAPES], nshapes, n = case_of[c].servers;
+        struct alloc_value *v;
+        struct value_sets *sets;
+        struct value_state now;
+        double worth[VALUE_IMAGES];
+        assert_non_null(net);
+        assert_int_equal(net_servers(net), n);
+        assert_true(value_shapes_of(net, size, &nshapes, &err));
+        v = value_new("a cluster", n, 16, size, nshapes, 5, NULL, 0, &err);
+        assert_non_null(v);
+        for (size_t i = 0; i < value_weights(v); i++)
+            v->weight[i] = (float)sin((double)i);
+        assert_non_null(sets = value_sets_new(v, net, &err));
+        assert_int_equal(value_images(sets), case_of[c].n);
+        for (uint32_t i = 0; i < case_of[c].n; i++) {
+            assert_int_equal(value_image(sets, i, 0), case_of[c].last[i]);
+            value_empty(sets, 0, &now);
+            for (uint32_t s = 0; s < n; s += 2)
+                value_add(sets, &now, (uint64_t)1 << value_image(sets, i, s), 1 + s);
+            worth[i] = value_worth(sets, &now);
+            assert_near(worth[i], worth[0], 1e-4);
+        }
+        /* and not the same as another state */
+        value_empty(sets, 0, &now);
+        for (uint32_t s = 1; s < n; s += 2)
+            value_add(sets, &now, (uint64_t)1 << s, 1 + s);
+        assert_true(fabs(value_worth(sets, &now) - worth[0]) > 1e-2);
+        value_sets_free(sets);
+        alloc_value_free(v);
+        net_free(net);
+    }
 }
 
 /* Kinds 7, 5 and 9, in the order of their times, come in rounds. In the third round 9 has
@@ -173,9 +222,9 @@ test_kinds(void **state)
         struct value_state now;
         float second[VALUE_SECOND], input[VALUE_SCALES + 2] = {0}, sum[ALLOC_VALUE_UNITS];
         value_empty(sets, case_of[i].left, &now);
-        assert_near(value_worth(sets, &now, second), case_of[i].worth, 1e-6);
+        assert_near(value_worth(sets, &now), case_of[i].worth, 1e-6);
         value_kinds(v, case_of[i].left, input + value_kinds_at(v));
-        value_sums(v, input, sum);
+        value_shared(v, input, sum);
         assert_near(value_of_sums(v, sum, second), case_of[i].worth, 1e-6);
     }
     value_sets_free(sets);
@@ -316,7 +365,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_network), cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_rounds),  cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_same),    cmocka_unit_test(test_weigh)};
+        cmocka_unit_test(test_images),  cmocka_unit_test(test_rounds),
+        cmocka_unit_test(test_kinds),   cmocka_unit_test(test_same),
+        cmocka_unit_test(test_weigh)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
