@@ -106,31 +106,38 @@ alloc_value_free(struct alloc_value *v)
 
 /* ---- the network --------------------------------------------------------- */
 
-/* Units are added up in four parts, so that additions need not wait for each other. */
+/* Units are added up in four parts, for two vectors of outputs at a time, so that additions
+ * need not wait for each other. */
 double
 value_of_sums(const struct alloc_value *v, const float sum[ALLOC_VALUE_UNITS],
               float second[VALUE_SECOND])
 {
-    enum { WIDTH = VALUE_SECOND / 4 };
+    enum { WIDTH = VALUE_SECOND / WIDE };
     const float *third = value_third(v);
-    const floats4 *bias = (const floats4 *)value_second_bias(v);
+    const floats *bias = (const floats *)value_second_bias(v);
     double worth = *value_third_bias(v);
-    floats4 zero = {0}, unit4[ALLOC_VALUE_UNITS / 4] = {zero};
+    floats4 zero = {0}, unit4[ALLOC_VALUE_UNITS / 4];
     const float *unit = (const float *)unit4;
     for (uint32_t j = 0; j < v->units / 4; j++) {
         floats4 x = ((const floats4 *)sum)[j];
         unit4[j] = either(x > zero, x, zero);
     }
-    for (int w = 0; w < WIDTH; w++) {
-        const floats4 *weight = (const floats4 *)value_second(v, 0) + w;
-        floats4 part0 = {0}, part1 = {0}, part2 = {0}, part3 = {0};
+    for (int w = 0; w < WIDTH; w += 2) {
+        const floats *weight = (const floats *)value_second(v, 0) + w;
+        floats left0 = {0}, left1 = {0}, left2 = {0}, left3 = {0};
+        floats right0 = {0}, right1 = {0}, right2 = {0}, right3 = {0};
         for (uint32_t j = 0; j < v->units; j += 4, weight += 4 * WIDTH) {
-            part0 += unit[j] * weight[0];
-            part1 += unit[j + 1] * weight[WIDTH];
-            part2 += unit[j + 2] * weight[2 * WIDTH];
-            part3 += unit[j + 3] * weight[3 * WIDTH];
+            left0 += unit[j] * weight[0];
+            right0 += unit[j] * weight[1];
+            left1 += unit[j + 1] * weight[WIDTH];
+            right1 += unit[j + 1] * weight[WIDTH + 1];
+            left2 += unit[j + 2] * weight[2 * WIDTH];
+            right2 += unit[j + 2] * weight[2 * WIDTH + 1];
+            left3 += unit[j + 3] * weight[3 * WIDTH];
+            right3 += unit[j + 3] * weight[3 * WIDTH + 1];
         }
-        ((floats4 *)second)[w] = ((part0 + part1) + (part2 + part3)) + bias[w];
+        ((floats *)second)[w] = ((left0 + left1) + (left2 + left3)) + bias[w];
+        ((floats *)second)[w + 1] = ((right0 + right1) + (right2 + right3)) + bias[w + 1];
     }
     for (int i = 0; i < VALUE_SECOND; i++) {
         second[i] = second[i] > 0 ? second[i] : 0;
