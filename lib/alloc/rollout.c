@@ -9,7 +9,7 @@
  * played without an admission, in the same way (future.c).
  *
  * A learned base that knows what states are worth says it of the last state of a future,
- * too. What it says of the answers themselves is weighed with the futures (weigh.h).
+ * too. What it says of the answers themselves is weighed with longer futures (weigh.h).
  */
 #include "future.h"
 #include "private.h"
@@ -164,9 +164,93 @@ alloc_rollout_arrive(void *self, const struct graph_job *job, struct rec_error *
     return true;
 }
 
+/* By kind, and then by deadline. */
+static int
+compare_jobs(const void *a, const void *b)
+{
+    const struct past *x = *(const struct past *const *)a,
+                      *y = *(const struct past *const *)b;
+    if (x->kind->round != y->kind->round)
+        return x->kind->round < y->kind->round ? -1 : 1;
+    if (x->kind->number != y->kind->number)
+        return x->kind->number < y->kind->number ? -1 : 1;
+    if (x->deadline != y->deadline)
+        return x->deadline < y->deadline ? -1 : 1;
+    return (x->steps > y->steps) - (x->steps < y->steps);
+}
+
+static int
+compare_spacings(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Is a job of this kind still to come? */
+static bool
+comes(const struct past *past, uint32_t left)
+{
+    return !left || (left >> past->kind->round & 1);
+}
+
+static const struct past *
+draw_job(struct rollout *r, uint32_t left)
+{
+    const struct past *past;
+    do
+        past = &r->past[rng_below(r->rng, (uint32_t)r->npast)];
+    while (!comes(past, left));
+    return past;
+}
+
+static double
+draw_spacing(struct rollout *r)
+{
+    double spacing;
+    do
+        spacing = r->past[rng_below(r->rng, (uint32_t)r->npast)].spacing;
+    while (isnan(spacing));
+    return spacing;
+}
+
+/* Which of n things is at a share of them, 0 to 1. */
+static size_t
+place_at(double share, size_t n)
+{
+    size_t i = (size_t)(share * (double)n);
+    return i < n ? i : n - 1;
+}
+
+/* Draws the first jobs of all futures evenly: the n-th future gets the n-th of as many
+ * equal parts of the jobs in order, and the times before them follow the golden ratio, so
+ * that few futures have jobs and times of all sorts (Niederreiter, "Random Number
+ * Generation and Quasi-Monte Carlo Methods", 1992, 3.1). */
+static void
+draw_evenly(struct rollout *r, uint32_t left)
+{
+    const struct past *job[PAST_JOBS];
+    double spacing[PAST_JOBS], from = rng_uniform(r->rng), at = rng_uniform(r->rng);
+    size_t n = 0, nspacings = 0;
+    for (size_t i = 0; i < r->npast; i++) {
+        if (comes(&r->past[i], left))
+            job[n++] = &r->past[i];
+        if (!isnan(r->past[i].spacing))
+            spacing[nspacings++] = r->past[i].spacing;
+    }
+    qsort(job, n, sizeof *job, compare_jobs);
+    qsort(spacing, nspacings, sizeof *spacing, compare_spacings);
+    for (uint32_t f = 0; f < r->futures; f++, at += 0.61803398874989485) {
+        struct coming *coming = &r->coming[(size_t)f * r->choice.horizon];
+        at -= at >= 1;
+        coming->job = job[place_at((f + from) / r->futures, n)];
+        coming->arrival = spacing[place_at(at, nspacings)];
+    }
+}
+
 /* Draws the jobs of all futures. A job, and the time between it and the one before, are
  * drawn independently; but jobs that have come in rounds go on to do so. Needs a past of
- * two jobs: the first one has no spacing. */
+ * two jobs: the first one has no spacing. Where a value decides, the first job matters
+ * most. */
 static void
 draw_futures(struct rollout *r, double now)
 {
@@ -174,21 +258,20 @@ draw_futures(struct rollout *r, double now)
     uint32_t begun = rounds_left(&r->rounds);
     for (size_t i = 0; i < r->nkinds; i++)
         r->kind[i]->round = rounds_find(&r->rounds, r->kind[i]->number);
+    if (r->value && r->futures > 1)
+        draw_evenly(r, begun);
     for (uint32_t f = 0; f < r->futures; f++) {
         double time = now;
         uint32_t left = begun;
         for (uint32_t i = 0; i < r->choice.horizon; i++, job++) {
-            const struct past *past;
-            double spacing;
-            do
-                past = &r->past[rng_below(r->rng, (uint32_t)r->npast)];
-            while (left && !(left >> past->kind->round & 1));
-            do
-                spacing = r->past[rng_below(r->rng, (uint32_t)r->npast)].spacing;
-            while (isnan(spacing));
+            if (!r->value || r->futures == 1 || i > 0) {
+                job->job = draw_job(r, left);
+                job->arrival = draw_spacing(r);
+            }
             if (left)
-                left = rounds_left_after(&r->rounds, left, past->kind->round);
-            *job = (struct coming){time += spacing, past, left};
+                left = rounds_left_after(&r->rounds, left, job->job->kind->round);
+            job->left = left;
+            job->arrival = time += job->arrival;
         }
     }
 }
@@ -341,6 +424,19 @@ play_valued(struct rollout *r, const struct alloc_question *q, uint32_t choice,
                          value_left(r->value, &r->rounds) != 0, worth, err);
 }
 
+/* How much an answer is better than the base's. Futures of one job leave little to chance,
+ * and tell of the value what it says of many states instead of one: they count alone. */
+static double
+compare(struct rollout *r, double says)
+{
+    double more = 0;
+    if (r->choice.horizon > 1)
+        return weigh(&r->weighing, says, r->worth[1], r->worth[0], r->futures);
+    for (uint32_t f = 0; f < r->futures; f++)
+        more += (r->worth[1][f] - r->worth[0][f]) / r->futures;
+    return more;
+}
+
 /* Where a value decides. */
 static bool
 judge_valued(struct rollout *r, const struct alloc_question *q, uint32_t base,
@@ -360,8 +456,7 @@ judge_valued(struct rollout *r, const struct alloc_question *q, uint32_t base,
             continue;
         if (!play_valued(r, q, i < n ? i : ALLOC_REFUSED, r->worth[1], err))
             return false;
-        more = weigh(&r->weighing, r->worths[i] - r->worths[first], r->worth[1],
-                     r->worth[0], r->futures);
+        more = compare(r, r->worths[i] - r->worths[first]);
         if (worths)
             worths[i] = mean + more;
         if (more > best) {
@@ -406,9 +501,9 @@ alloc_rollout_judge(void *self, struct alloc_question *q, uint32_t *choice,
     *choice = base;
     if (r->npast < 2)
         return true;
-    draw_futures(r, q->now);
     if (!find_value(r, q, err))
         return false;
+    draw_futures(r, q->now);
     if (r->value)
         return judge_valued(r, q, base, choice, worths, err);
     if (!play(r, q, base, true, &best, err))

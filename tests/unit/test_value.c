@@ -137,7 +137,7 @@ test_images(void **state)
         struct alloc_value *v;
         struct value_sets *sets;
         struct value_state now;
-        double worth[VALUE_IMAGES];
+        double worth[VALUE_IMAGES] = {0};
         assert_non_null(net);
         assert_int_equal(net_servers(net), n);
         assert_true(value_shapes_of(net, size, &nshapes, &err));
@@ -328,6 +328,105 @@ test_same(void **state)
     assert_true(blocked > 500);
 }
 
+/* A job of 1 s comes to one server every 10 s, and about half of the jobs have less time
+ * than that, and are blocked. So by a value that says 0 a refused job costs 1 for itself,
+ * and in a future of one job the share of such jobs so far. Ten futures tell it but for a
+ * tenth, since their jobs are drawn evenly; drawn independently, they would err by .16
+ * (standard deviation). */
+struct even {
+    struct alloc_choosing rollout;
+    uint32_t njobs, late; /* that came, and that had too little time */
+    uint32_t ndecisions;
+};
+
+static bool
+count_job(void *self, const struct graph_job *job, struct rec_error *error)
+{
+    struct even *e = self;
+    e->njobs++;
+    e->late += job->deadline < 1;
+    return e->rollout.chooser->arrive(e->rollout.self, job, error);
+}
+
+static bool
+check_worth(void *self, struct alloc_question *question, uint32_t *choice,
+            struct rec_error *error)
+{
+    struct even *e = self;
+    double worth[2];
+    bool ok = e->rollout.chooser->judge(e->rollout.self, question, choice, worth, error);
+    if (e->njobs >= 2 && *choice != ALLOC_NONE) {
+        assert_near(worth[1], -1 - (double)e->late / e->njobs, 0.1 + 1e-9);
+        e->ndecisions++;
+    }
+    return ok;
+}
+
+static bool
+take_decision(void *context, const struct alloc_decision *decision,
+              struct rec_error *error)
+{
+    (void)context;
+    (void)decision;
+    (void)error;
+    return true;
+}
+
+static void
+test_even(void **state)
+{
+    const struct alloc_chooser checker = {
+        .name = "check", .observes = true, .arrive = count_job, .decide = check_worth};
+    struct graph graph = graph_text("graph g m\nop g a task 1 1\n"), *list[] = {&graph};
+    struct graph_store store = {.graph = list, .ngraphs = 1};
+    struct net *net = net_parse("ramp:1,1,1,1e12,inf", &err);
+    struct even even = {.rollout.chooser = alloc_chooser_find(rec_str("rollout"))};
+    struct alloc_choosing choosing = {.chooser = &checker, .self = &even};
+    struct alloc_choosing learned = {.chooser = alloc_chooser_find(rec_str("learned"))};
+    struct alloc_scorer *scorer = alloc_scorer_new(0, 1, &err);
+    struct alloc_admission_options options = {
+        .placer = {.net = net, .kind = place_kinds[0]}, .choosing = &choosing};
+    struct alloc_choice choice = {.argument = "10",
+                                  .admission = &options,
+                                  .store = &store,
+                                  .base = &learned,
+                                  .horizon = 1,
+                                  .seed = 1};
+    struct alloc_admission *admission;
+    char text[NET_TEXT_MAX];
+    (void)state;
+    assert_non_null(net);
+    assert_non_null(scorer);
+    assert_true(place_kinds[0]->suits(net));
+    assert_true(rec_map_add(&store.index, rec_str("g"), 0, &err));
+    net_describe(net, text);
+    scorer->expert[0].value = value_new(text, 1, 16, NULL, 0, NAN, NULL, 0, &err);
+    assert_non_null(scorer->expert[0].value);
+    scorer->expert[0].value->discount = 1;
+    learned.self = scorer;
+    assert_non_null(even.rollout.self = even.rollout.chooser->open(&choice, &err));
+    admission = alloc_admission_new(&options, &store, take_decision, NULL, &err);
+    assert_non_null(admission);
+    for (int i = 0; i < 200; i++) {
+        struct graph_job job = {.id = rec_str("j"),
+                                .graphs = rec_str("g"),
+                                .arrival = 10 * i,
+                                .steps = 1,
+                                .deadline = random_below(2) ? 0.5 : 5};
+        if (!alloc_admission_advance(admission, &job, &err) ||
+            !alloc_admission_arrive(admission, &job, &err))
+            fail_msg("%s", err.text);
+    }
+    assert_true(alloc_admission_end(admission, &err));
+    assert_true(even.ndecisions > 60);
+    alloc_admission_free(admission);
+    even.rollout.chooser->free(even.rollout.self);
+    alloc_scorer_free(scorer);
+    rec_map_free(&store.index);
+    graph_free(&graph);
+    net_free(net);
+}
+
 /* Of a value that errs by .1 (standard deviation), and means of n futures that each err
  * by .6 or .2, a mean in which each counts as the inverse of its variance errs least, by
  * 1 / (1 / .1^2 + n / .6^2) squared. Less than a twentieth more is lost because how far
@@ -367,6 +466,6 @@ main(void)
         cmocka_unit_test(test_network), cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_images),  cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_kinds),   cmocka_unit_test(test_same),
-        cmocka_unit_test(test_weigh)};
+        cmocka_unit_test(test_even),    cmocka_unit_test(test_weigh)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
