@@ -228,8 +228,8 @@ place_at(double share, size_t n)
 static void
 draw_evenly(struct rollout *r, uint32_t left)
 {
-    const struct past *job[PAST_JOBS];
-    double spacing[PAST_JOBS], from = rng_uniform(r->rng), at = rng_uniform(r->rng);
+    const struct past *job[PAST_JOBS] = {NULL};
+    double spacing[PAST_JOBS] = {0}, from = rng_uniform(r->rng), at = rng_uniform(r->rng);
     size_t n = 0, nspacings = 0;
     for (size_t i = 0; i < r->npast; i++) {
         if (comes(&r->past[i], left))
@@ -424,8 +424,9 @@ play_valued(struct rollout *r, const struct alloc_question *q, uint32_t choice,
                          value_left(r->value, &r->rounds) != 0, worth, err);
 }
 
-/* How much an answer is better than the base's. Futures of one job leave little to chance,
- * and tell of the value what it says of many states instead of one: they count alone. */
+/* How much an answer is better than the base's. Futures of one job leave little to
+ * chance, and in them the value speaks of many states instead of one: they count
+ * alone. */
 static double
 compare(struct rollout *r, double says)
 {

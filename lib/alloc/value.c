@@ -106,8 +106,8 @@ alloc_value_free(struct alloc_value *v)
 
 /* ---- the network --------------------------------------------------------- */
 
-/* Units are added up in four parts, for two vectors of outputs at a time, so that additions
- * need not wait for each other. */
+/* Units are added up in four parts, for two vectors of outputs at a time, so that
+ * additions need not wait for each other. */
 double
 value_of_sums(const struct alloc_value *v, const float sum[ALLOC_VALUE_UNITS],
               float second[VALUE_SECOND])
@@ -116,7 +116,7 @@ value_of_sums(const struct alloc_value *v, const float sum[ALLOC_VALUE_UNITS],
     const float *third = value_third(v);
     const floats *bias = (const floats *)value_second_bias(v);
     double worth = *value_third_bias(v);
-    floats4 zero = {0}, unit4[ALLOC_VALUE_UNITS / 4];
+    floats4 zero = {0}, unit4[ALLOC_VALUE_UNITS / 4] = {zero};
     const float *unit = (const float *)unit4;
     for (uint32_t j = 0; j < v->units / 4; j++) {
         floats4 x = ((const floats4 *)sum)[j];

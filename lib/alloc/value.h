@@ -125,8 +125,8 @@ void value_shared(const struct alloc_value *value, const float *input,
                   float sum[ALLOC_VALUE_UNITS]);
 void value_servers(const struct value_sets *sets, uint32_t image, const float *input,
                    float sum[ALLOC_VALUE_UNITS]);
-/* The worth of a state, and what the network says of sums; `second` becomes the outputs of
- * the second layer. */
+/* The worth of a state, and what the network says of sums; `second` becomes the outputs
+ * of the second layer. */
 double value_worth(const struct value_sets *sets, const struct value_state *state);
 double value_of_sums(const struct alloc_value *value, const float sum[ALLOC_VALUE_UNITS],
                      float second[VALUE_SECOND]);

@@ -289,9 +289,9 @@ slope_of(const struct share *h, const float *weight)
     return h->slope + (weight - h->training->value->weight);
 }
 
-/* Adds the slopes of one image by the weights that only it has, and those by the sums that
- * it shares with the others to by_shared. Sums are in parts, so that the compiler can
- * make vectors of them in any order of the parts. */
+/* Adds the slopes of one image by the weights that only it has, and those by the sums
+ * that it shares with the others to by_shared. Sums are in parts, so that the compiler
+ * can make vectors of them in any order of the parts. */
 static void
 learn_image(struct share *h, uint32_t image, const float *input, float error,
             const float *sum, const float *second, float *by_shared)
