@@ -993,8 +993,11 @@ REC_ROW(WEIGHT, ALONE, "weight",
 
 REC_ROW(VALUE, ALONE, "value",
     "Opens a network that tells what a state of a cluster is worth: less than 0 by the "
-    "jobs that will be blocked from then on. It belongs to the expert before it, and its "
-    "unit records follow.",
+    "jobs that will be blocked from then on. If the cluster has the same blocks, of the "
+    "same shapes, with its servers in another order, a state is worth the mean of what "
+    "the network says of it in up to four such orders: runs of servers back to front, or "
+    "these and longer runs that consist of them. It belongs to the expert before it, and "
+    "its unit records follow.",
     "value\ta 4x4x2 cluster\t32\tdiscount=0.99\twork=29940\tblocks=2,2,2,2,3,3",
     REC_FIELD("CLUSTER", TEXT, "which one it was trained for")
     REC_FIELD("SERVERS", COUNT, "how many that has, at most 64"),
