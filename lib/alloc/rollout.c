@@ -249,22 +249,23 @@ draw_evenly(struct rollout *r, uint32_t left)
 
 /* Draws the jobs of all futures. A job, and the time between it and the one before, are
  * drawn independently; but jobs that have come in rounds go on to do so. Needs a past of
- * two jobs: the first one has no spacing. Where a value decides, the first job matters
- * most. */
+ * two jobs: the first one has no spacing. Where a value decides, futures are short and
+ * most depends on the first job, which is drawn evenly. One future alone cannot be. */
 static void
 draw_futures(struct rollout *r, double now)
 {
     struct coming *job = r->coming;
     uint32_t begun = rounds_left(&r->rounds);
+    bool evenly = r->value && r->futures > 1;
     for (size_t i = 0; i < r->nkinds; i++)
         r->kind[i]->round = rounds_find(&r->rounds, r->kind[i]->number);
-    if (r->value && r->futures > 1)
+    if (evenly)
         draw_evenly(r, begun);
     for (uint32_t f = 0; f < r->futures; f++) {
         double time = now;
         uint32_t left = begun;
         for (uint32_t i = 0; i < r->choice.horizon; i++, job++) {
-            if (!r->value || r->futures == 1 || i > 0) {
+            if (i > 0 || !evenly) {
                 job->job = draw_job(r, left);
                 job->arrival = draw_spacing(r);
             }
