@@ -39,14 +39,15 @@ read_chooser(struct allocator *r, const struct alloc_rules *rules)
         .admission = &r->options, .store = &r->reading.store, .base = &r->base};
     struct cli *cli = r->cli;
     struct rec_error *err = &cli->err;
-    uint64_t horizon, seed;
+    uint64_t horizon = 0, seed;
     bool rollout = strncmp(rules->choose, "rollout:", 8) == 0;
     const char *option = "base";
 
     if ((rules->base_given || rules->horizon_given) && !rollout)
         return cli_usage(cli, "--%s is for --choose rollout:N",
                          rules->base_given ? option : "horizon");
-    if (!cli_count(cli, "horizon", rules->horizon, 1, 1000000, &horizon) ||
+    if ((rules->horizon_given &&
+         !cli_count(cli, "horizon", rules->horizon, 1, 1000000, &horizon)) ||
         !cli_count(cli, "seed", rules->seed, 0, UINT32_MAX, &seed))
         return false;
     choice.horizon = (uint32_t)horizon;

@@ -503,7 +503,6 @@ teach(struct learning *l, uint64_t expert, const struct learn_lesson *plan)
     struct alloc_choice choice = {.admission = &world->course.admission,
                                   .store = world->store,
                                   .base = &base,
-                                  .horizon = 30,
                                   .seed = plan->seed};
     bool ok = alloc_choosing_open(&teacher, l->teacher, &choice, &cli->err);
     if (!ok && cli->err.code == REC_USAGE)

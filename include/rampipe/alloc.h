@@ -273,7 +273,7 @@ struct alloc_choice {
     const struct alloc_admission_options *admission; /* the cluster and its rules */
     struct graph_store *store;
     const struct alloc_choosing *base; /* the chooser that decides in the futures */
-    uint32_t horizon;                  /* jobs in a future */
+    uint32_t horizon; /* jobs in a future; 0: 1 where a value decides, else 30 */
     uint32_t seed;
 };
 

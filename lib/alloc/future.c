@@ -351,14 +351,13 @@ lane_look(const struct lane *lane, double now, uint32_t left, struct value_sets 
     value_add(sets, state, down, INFINITY);
 }
 
-/* What a future is worth from its first job on. */
+/* Adds what a future is worth from its first job on. */
 static bool
 play_valued(struct futures *f, struct lane *lane, const struct coming *coming,
             const struct alloc_value *value, bool is_told, double *worth,
             struct rec_error *err)
 {
     double factor = value->discount;
-    *worth = 0;
     for (uint32_t i = 0; i < f->horizon; i++, coming++, factor *= value->discount) {
         const struct past *job = coming->job;
         const struct value_option *option;
@@ -396,6 +395,7 @@ futures_worth(struct futures *f, const struct alloc_question *q,
         f->value = value;
     }
     begin(f, q, alternative);
+    *worth = 0;
     for (size_t i = 0; i < (size_t)f->n * f->horizon; i++)
         if (!futures_know(f, coming[i].job->kind, err))
             return false;
@@ -403,10 +403,10 @@ futures_worth(struct futures *f, const struct alloc_question *q,
         struct lane *lane = &f->lane[0];
         memcpy(lane, &f->start,
                offsetof(struct lane, stay) + f->start.nstays * sizeof(struct stay));
-        if (!play_valued(f, lane, coming + (size_t)i * f->horizon, value, is_told,
-                         &worth[i], err))
+        if (!play_valued(f, lane, coming + (size_t)i * f->horizon, value, is_told, worth,
+                         err))
             return false;
-        worth[i] -= alternative ? 0 : 1;
     }
+    *worth = *worth / f->n - (alternative ? 0 : 1);
     return true;
 }

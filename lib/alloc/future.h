@@ -60,9 +60,9 @@ bool futures_play(struct futures *futures, const struct alloc_question *question
                   bool is_first, uint64_t *accepted,
                   struct rec_error *err) REC_MUST_CHECK;
 
-/* The same where a value decides: worth[] becomes, per future, what it counts, that is
- * the job of the question, those of the future, and what the value says of the rest. If
- * `is_told`, it knows the kinds that are still to come. */
+/* The same where a value decides: *worth becomes what a future counts in the mean, that
+ * is the job of the question, those of the future, and what the value says of the rest.
+ * If `is_told`, it knows the kinds that are still to come. */
 bool futures_worth(struct futures *futures, const struct alloc_question *question,
                    const struct tried *alternative, const struct coming *coming,
                    const struct alloc_value *value, bool is_told, double *worth,

@@ -9,17 +9,17 @@
  * played without an admission, in the same way (future.c).
  *
  * A learned base that knows what states are worth says it of the last state of a future,
- * too. What it says of the answers themselves is weighed with longer futures (weigh.h).
+ * too. Futures of one job are then enough, and leave little to chance.
  */
 #include "future.h"
 #include "private.h"
-#include "weigh.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
     PAST_JOBS = 1000,  /* the last jobs that came; futures are drawn from them */
+    HORIZON = 30,      /* jobs in a future, if nothing is said */
     VALUED_ANSWERS = 6 /* that are played if a value decides */
 };
 
@@ -42,8 +42,6 @@ struct rollout {
     struct alloc_value *value;    /* of this decision; NULL: none */
     double *worths;               /* what it says of the answers */
     uint32_t nworths;
-    double *worth[2]; /* per future, of the base's answer and of another one */
-    struct weighing weighing;
     uint64_t accepted; /* in the future that is being played */
     /* Unless `small` plays: after the first answer that is played, per future and job
      * of it, the state before that job arrives, and how many jobs are accepted from it
@@ -51,6 +49,15 @@ struct rollout {
     uint64_t *state;
     uint32_t *rest;
 };
+
+/* Jobs in a future of this decision. */
+static uint32_t
+horizon(const struct rollout *r)
+{
+    if (r->choice.horizon)
+        return r->choice.horizon;
+    return r->value ? 1 : HORIZON;
+}
 
 /* Called for each decision in a future. */
 static bool
@@ -76,7 +83,7 @@ alloc_rollout_open(const struct alloc_choice *choice, struct rec_error *err)
                  choice->argument);
         return NULL;
     }
-    jobs = (size_t)futures * choice->horizon;
+    jobs = (size_t)futures * (choice->horizon ? choice->horizon : HORIZON);
     if (!r || !(r->past = calloc(PAST_JOBS, sizeof *r->past)) ||
         !(r->coming = calloc(jobs + 1, sizeof *r->coming)))
         rec_fail_memory(err);
@@ -110,8 +117,6 @@ alloc_rollout_free(void *self)
     futures_free(r->small);
     futures_free(r->valued);
     free(r->worths);
-    free(r->worth[0]);
-    free(r->worth[1]);
     free(r->state);
     free(r->rest);
     free(r);
@@ -240,7 +245,7 @@ draw_evenly(struct rollout *r, uint32_t left)
     qsort(job, n, sizeof *job, compare_jobs);
     qsort(spacing, nspacings, sizeof *spacing, compare_spacings);
     for (uint32_t f = 0; f < r->futures; f++, at += 0.61803398874989485) {
-        struct coming *coming = &r->coming[(size_t)f * r->choice.horizon];
+        struct coming *coming = &r->coming[(size_t)f * horizon(r)];
         at -= at >= 1;
         coming->job = job[place_at((f + from) / r->futures, n)];
         coming->arrival = spacing[place_at(at, nspacings)];
@@ -264,7 +269,7 @@ draw_futures(struct rollout *r, double now)
     for (uint32_t f = 0; f < r->futures; f++) {
         double time = now;
         uint32_t left = begun;
-        for (uint32_t i = 0; i < r->choice.horizon; i++, job++) {
+        for (uint32_t i = 0; i < horizon(r); i++, job++) {
             if (i > 0 || !evenly) {
                 job->job = draw_job(r, left);
                 job->arrival = draw_spacing(r);
@@ -297,7 +302,7 @@ static bool
 play_future(struct rollout *r, const struct alloc_question *q, uint32_t future,
             const struct tried *alternative, bool is_first, struct rec_error *err)
 {
-    uint32_t n = r->choice.horizon;
+    uint32_t n = horizon(r);
     const struct coming *coming = r->coming + (size_t)future * n;
     uint64_t *state = r->state + (size_t)future * n;
     uint32_t *rest = r->rest + (size_t)future * n;
@@ -355,7 +360,7 @@ static bool
 open_admission(struct rollout *r, struct rec_error *err)
 {
     struct alloc_admission_options options = *r->choice.admission;
-    size_t jobs = (size_t)r->futures * r->choice.horizon;
+    size_t jobs = (size_t)r->futures * horizon(r);
     options.choosing = r->choice.base;
     options.counted = true;
     r->admission = alloc_admission_new(&options, r->choice.store, count, r, err);
@@ -363,7 +368,7 @@ open_admission(struct rollout *r, struct rec_error *err)
         return false;
     if (futures_suit(&options))
         return (r->small = futures_new(admission_pricer(r->admission), r->choice.base,
-                                       r->futures, r->choice.horizon, err));
+                                       r->futures, horizon(r), err));
     r->state = calloc(jobs, sizeof *r->state);
     r->rest = calloc(jobs, sizeof *r->rest);
     return (r->state && r->rest) || rec_fail_memory(err);
@@ -396,12 +401,9 @@ find_value(struct rollout *r, struct alloc_question *q, struct rec_error *err)
         return false;
     if (r->valued)
         return true;
-    for (int i = 0; i < 2; i++)
-        if (!(r->worth[i] = calloc(r->futures, sizeof *r->worth[i])))
-            return rec_fail_memory(err);
     r->host = alloc_admission_new(&options, r->choice.store, count, r, err);
     return r->host && (r->valued = futures_new(admission_pricer(r->host), NULL,
-                                               r->futures, r->choice.horizon, err));
+                                               r->futures, horizon(r), err));
 }
 
 /* Are futures to be played after an answer, where a value decides? The best by it are
@@ -415,7 +417,7 @@ is_tried(const struct rollout *r, uint32_t answer, uint32_t n)
     return better < VALUED_ANSWERS;
 }
 
-/* Plays the futures of a value after an answer. */
+/* Plays the futures of a value after an answer. *worth is their mean. */
 static bool
 play_valued(struct rollout *r, const struct alloc_question *q, uint32_t choice,
             double *worth, struct rec_error *err)
@@ -425,44 +427,27 @@ play_valued(struct rollout *r, const struct alloc_question *q, uint32_t choice,
                          value_left(r->value, &r->rounds) != 0, worth, err);
 }
 
-/* How much an answer is better than the base's. Futures of one job leave little to
- * chance, and in them the value speaks of many states instead of one: they count
- * alone. */
-static double
-compare(struct rollout *r, double says)
-{
-    double more = 0;
-    if (r->choice.horizon > 1)
-        return weigh(&r->weighing, says, r->worth[1], r->worth[0], r->futures);
-    for (uint32_t f = 0; f < r->futures; f++)
-        more += (r->worth[1][f] - r->worth[0][f]) / r->futures;
-    return more;
-}
-
 /* Where a value decides. */
 static bool
 judge_valued(struct rollout *r, const struct alloc_question *q, uint32_t base,
              uint32_t *choice, double *worths, struct rec_error *err)
 {
     uint32_t n = alloc_question_count(q), first = base < n ? base : n;
-    double best = 0, mean = 0;
-    if (!play_valued(r, q, base, r->worth[0], err))
+    double best;
+    if (!play_valued(r, q, base, &best, err))
         return false;
-    for (uint32_t f = 0; f < r->futures; f++)
-        mean += r->worth[0][f] / r->futures;
     if (worths)
-        worths[first] = mean;
+        worths[first] = best;
     for (uint32_t i = 0; i <= n; i++) {
-        double more;
+        double worth;
         if (i == first || isinf(r->worths[i]) || !is_tried(r, i, n))
             continue;
-        if (!play_valued(r, q, i < n ? i : ALLOC_REFUSED, r->worth[1], err))
+        if (!play_valued(r, q, i < n ? i : ALLOC_REFUSED, &worth, err))
             return false;
-        more = compare(r, r->worths[i] - r->worths[first]);
         if (worths)
-            worths[i] = mean + more;
-        if (more > best) {
-            best = more;
+            worths[i] = worth;
+        if (worth > best) {
+            best = worth;
             *choice = i < n ? i : ALLOC_REFUSED;
         }
     }

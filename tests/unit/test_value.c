@@ -2,12 +2,10 @@
  * What states are worth (lib/alloc/value.c, value_train.c): the network by hand, its
  * inputs of blocks, and a value whose weights are all 0, which decides as the rule first:
  * rollouts of one future with it count the same jobs (discount 1) and so decide the same.
- * More futures are weighed with what a value says.
  */
 #include "bound_settings.h"
 
 #include "../../lib/alloc/value.h"
-#include "../../lib/alloc/weigh.h"
 
 /* Two servers. Server 1 is free in s ln 2, where s is the first scale, 3/5 of the mean
  * work: its inputs are 1 - 2^-1, 1 - 2^-3, 1 - 2^-9 and 1 - 2^-27. Unit 5 of the first
@@ -390,7 +388,6 @@ test_even(void **state)
                                   .admission = &options,
                                   .store = &store,
                                   .base = &learned,
-                                  .horizon = 1,
                                   .seed = 1};
     struct alloc_admission *admission;
     char text[NET_TEXT_MAX];
@@ -427,38 +424,6 @@ test_even(void **state)
     net_free(net);
 }
 
-/* Of a value that errs by .1 (standard deviation), and means of n futures that each err
- * by .6 or .2, a mean in which each counts as the inverse of its variance errs least, by
- * 1 / (1 / .1^2 + n / .6^2) squared. Less than a twentieth more is lost because how far
- * they err is found from the estimates themselves. */
-static void
-test_weigh(void **state)
-{
-    enum { ANSWERS = 20000, MOST = 40 };
-    struct rng *rng = rng_new(1, rng_stream("weigh"), &err);
-    (void)state;
-    assert_non_null(rng);
-    for (int i = 0; i < 6; i++) {
-        uint32_t n = (uint32_t[]){2, 10, MOST}[i / 2];
-        double own = 0.1, each = i % 2 ? 0.6 : 0.2, squares = 0, least;
-        struct weighing weighing = {0};
-        for (int j = 0; j < ANSWERS; j++) {
-            double truth = rng_normal(rng, 1), base[MOST], answer[MOST], found;
-            for (uint32_t f = 0; f < n; f++) {
-                base[f] = rng_normal(rng, 3);
-                answer[f] = base[f] + truth + rng_normal(rng, each);
-            }
-            found = weigh(&weighing, truth + rng_normal(rng, own), answer, base, n);
-            squares += (found - truth) * (found - truth) / ANSWERS;
-        }
-        least = 1 / (1 / (own * own) + n / (each * each));
-        if (!(squares > 0.95 * least && squares < 1.05 * least))
-            fail_msg("%u futures that err by %g: %g instead of %g", n, each, squares,
-                     least);
-    }
-    rng_free(rng);
-}
-
 int
 main(void)
 {
@@ -466,6 +431,6 @@ main(void)
         cmocka_unit_test(test_network), cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_images),  cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_kinds),   cmocka_unit_test(test_same),
-        cmocka_unit_test(test_even),    cmocka_unit_test(test_weigh)};
+        cmocka_unit_test(test_even)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
