@@ -1,5 +1,5 @@
 /* The worth of a state of the cluster (value.h), and its records. */
-#include "floats4.h"
+#include "floats.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* States of the cluster as a value sees them (value.h): servers and blocks of servers. */
-#include "floats4.h"
+#include "floats.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Trains what states of a small cluster are worth (value.h). Many streams of jobs are
  * played side by side; after each job of all streams the network makes a step.
  */
-#include "floats4.h"
+#include "floats.h"
 #include "future.h"
 
 #include <math.h>

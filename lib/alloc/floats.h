@@ -1,7 +1,7 @@
 /* Arithmetic of a value (value.h) on several numbers at once: four, or as many as the
  * vectors have that the compiler may use. Results do not depend on how many. */
-#ifndef RAMPIPE_ALLOC_FLOATS4_H
-#define RAMPIPE_ALLOC_FLOATS4_H
+#ifndef RAMPIPE_ALLOC_FLOATS_H
+#define RAMPIPE_ALLOC_FLOATS_H
 
 #include "value.h"
 
