@@ -174,8 +174,9 @@ struct alloc_expert {
      * each hidden unit those of the features in it, and that of its output. */
     double *weight;
     /* Owned; NULL: none. What states of one cluster are worth, a network that decides in
-     * place of the weights on this cluster, unless jobs wait or their mean work is not
-     * within a factor of 2 of what it was trained on. */
+     * place of the weights on this cluster, unless jobs wait, or their mean work is not
+     * within a factor of 2 of what it was trained on and it is not for jobs of any
+     * size. */
     struct alloc_value *value;
 };
 

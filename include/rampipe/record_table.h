@@ -1006,7 +1006,8 @@ REC_ROW(VALUE, ALONE, "value",
           "the mean work of a job, server-seconds. A server that is free after r has "
           "four inputs, 1 - exp(-r / s), where s is 3/5 of work, a third of this, a "
           "ninth and a 27th. The value decides only if the mean of the jobs is half to "
-          "twice as much")
+          "twice as much. Without this key it always does, and work is the mean of the "
+          "jobs so far")
     REC_KEY("units", COUNT,
           "those of the first layer: a multiple of 16, at most 256; without the key, 128")
     REC_KEY("blocks", TEXT,

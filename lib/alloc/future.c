@@ -394,6 +394,7 @@ futures_worth(struct futures *f, const struct alloc_question *q,
             return false;
         f->value = value;
     }
+    value_sets_work(f->sets, q->features->mean_work);
     begin(f, q, alternative);
     *worth = 0;
     for (size_t i = 0; i < (size_t)f->n * f->horizon; i++)

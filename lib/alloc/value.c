@@ -267,7 +267,7 @@ bool
 value_knows(const struct alloc_value *v, const struct alloc_question *q)
 {
     double work = q->features->mean_work;
-    return !(work > 2 * v->work) && !(work < v->work / 2);
+    return v->work == 0 || (work <= 2 * v->work && work >= v->work / 2);
 }
 
 /* The state before the job is decided. Servers out of service are never free. */
@@ -276,6 +276,7 @@ look(struct value_sets *s, const struct alloc_question *q, struct value_state *s
 {
     size_t nwords;
     uint64_t down = *pricer_taken(q->pricer, &nwords);
+    value_sets_work(s, q->features->mean_work);
     value_empty(s, value_left(value_of_sets(s), &q->features->rounds), state);
     for (size_t i = 0; i < q->nrunning; i++)
         if (q->running[i].runs) {
@@ -415,10 +416,12 @@ value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_er
     ok = ok && rec_key_number(reader, rec, "discount", &discount, err) &&
          rec_key_number(reader, rec, "work", &work, err) &&
          rec_key_count(reader, rec, "units", &units, err);
-    if (ok && !(discount >= 0 && discount < 1 && work > 0 && !isinf(work)))
-        ok = rec_reader_fail(reader, err,
-                             "the value needs discount=, 0 to below 1, and work=, "
-                             "server-seconds above 0");
+    if (ok && isnan(work))
+        work = 0; /* it is for jobs of any size */
+    else if (ok && !(work > 0 && !isinf(work)))
+        ok = rec_reader_fail(reader, err, "work= must be server-seconds above 0");
+    if (ok && !(discount >= 0 && discount < 1))
+        ok = rec_reader_fail(reader, err, "the value needs discount=, 0 to below 1");
     if (ok && (units < 1 || units > ALLOC_VALUE_UNITS || units % VALUE_GROUP))
         ok = rec_reader_fail(reader, err, "units= must be a multiple of %d, %d at most",
                              VALUE_GROUP, ALLOC_VALUE_UNITS);
@@ -479,12 +482,13 @@ value_write(const struct alloc_value *v, struct rec_writer *writer)
 {
     char text[((64 + 2 * VALUE_SHAPES) * VALUE_SCALES + ROUNDS_KINDS + 1) * 16];
     size_t length = 0;
-    snprintf(text, sizeof text, "%.*g", DIGITS, v->work);
     rec_begin(writer, "value");
     rec_text_field(writer, v->cluster);
     rec_uint_field(writer, v->servers);
     rec_num_key(writer, "discount", v->discount);
-    rec_text_key(writer, "work", text);
+    snprintf(text, sizeof text, "%.*g", DIGITS, v->work);
+    if (v->work > 0)
+        rec_text_key(writer, "work", text);
     rec_uint_key(writer, "units", v->units);
     for (uint32_t i = 0; i < v->nshapes; i++)
         length += (size_t)snprintf(text + length, sizeof text - length, "%s%u",

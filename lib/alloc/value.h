@@ -41,7 +41,9 @@ struct alloc_value {
     uint32_t units;                       /* of the first layer */
     uint32_t nshapes, size[VALUE_SHAPES]; /* servers of a block of each shape */
     double discount;
-    double work; /* the mean of a job, server-seconds */
+    /* The mean of a job, server-seconds. 0: it is for jobs of any size, and times count
+     * in the mean work of the jobs so far. */
+    double work;
     /* Kinds of jobs that come in rounds: the sequential time of each over their mean, in
      * ascending order. 0: it does not ask what is still to come. */
     uint32_t nkinds;
@@ -73,11 +75,6 @@ float *value_second_bias(const struct alloc_value *value);
 float *value_third(const struct alloc_value *value);
 float *value_third_bias(const struct alloc_value *value);
 
-/* The inputs of a server that is free in `seconds`: 1 - exp(-seconds / s). The times s
- * are three fifths of the mean work of a job, a third of this, a ninth, and so on. */
-void value_server(const struct alloc_value *value, double seconds,
-                  float input[VALUE_SCALES]);
-
 /* The inputs of kinds: 1 of those that are still to come in a round (rounds_left()), else
  * 0; if that is not known, the mean. */
 void value_kinds(const struct alloc_value *value, uint32_t left, float *input);
@@ -93,12 +90,20 @@ struct value_sets *value_sets_new(const struct alloc_value *value, const struct 
                                   struct rec_error *err) REC_MUST_CHECK;
 void value_sets_free(struct value_sets *sets);
 const struct alloc_value *value_of_sets(const struct value_sets *sets);
+/* The mean work of the jobs, server-seconds, if the value has none of its own. It must be
+ * called for such a value. */
+void value_sets_work(struct value_sets *sets, double work);
 /* Weights have changed. */
 void value_sets_forget(struct value_sets *sets);
 /* How many images the cluster has, and where a server is in one of them. In the first one
  * all servers are where they are. */
 uint32_t value_images(const struct value_sets *sets);
 uint32_t value_image(const struct value_sets *sets, uint32_t image, uint32_t server);
+
+/* The inputs of a server that is free in `seconds`: 1 - exp(-seconds / s). The times s
+ * are three fifths of the mean work of a job, a third of this, a ninth, and so on. */
+void value_server(const struct value_sets *sets, double seconds,
+                  float input[VALUE_SCALES]);
 
 /* A state of the cluster. */
 struct value_state {
@@ -143,8 +148,8 @@ uint32_t value_choose(struct value_sets *sets, const struct value_state *state,
                       const struct value_option *option, uint32_t n, double *worth);
 /* Does it know the cluster of a question, where no job waits? */
 bool value_suits(const struct alloc_value *value, const struct alloc_question *question);
-/* Is the mean work of the jobs so far within a factor of 2 of what it was trained on? The
- * features of the question must have been looked at. */
+/* Is it for jobs of any size, or is their mean work so far within a factor of 2 of what
+ * it was trained on? The features of the question must have been looked at. */
 bool value_knows(const struct alloc_value *value, const struct alloc_question *question);
 /* Decides a question all of whose alternatives have been tried, one of which can
  * start. What each is worth is noted in `worths`, -INFINITY if it cannot start, and last

@@ -108,6 +108,7 @@ enum { SETS = 1024 };
 
 struct value_sets {
     const struct alloc_value *value;          /* borrowed */
+    double work;                              /* the mean of a job, server-seconds */
     uint32_t first[VALUE_SHAPES + 1];         /* blocks of a shape, in fours */
     uint32_t count[VALUE_SHAPES];             /* of these, those that are blocks */
     uint64_t mask[VALUE_SHAPES * VALUE_EACH]; /* per block: its servers; 0: no block */
@@ -229,6 +230,7 @@ value_sets_new(const struct alloc_value *v, const struct net *net, struct rec_er
         return NULL;
     }
     s->value = v;
+    s->work = v->work;
     s->age = 1;
     if (list_shapes(s, net, err)) {
         s->touched = calloc(SETS * block_inputs(s) + 1, sizeof *s->touched);
@@ -255,6 +257,13 @@ const struct alloc_value *
 value_of_sets(const struct value_sets *s)
 {
     return s->value;
+}
+
+void
+value_sets_work(struct value_sets *s, double work)
+{
+    if (s->value->work == 0)
+        s->work = work;
 }
 
 void
@@ -303,9 +312,9 @@ place_of(struct value_sets *s, uint64_t taken)
 /* ---- states -------------------------------------------------------------- */
 
 void
-value_server(const struct alloc_value *v, double seconds, float input[VALUE_SCALES])
+value_server(const struct value_sets *s, double seconds, float input[VALUE_SCALES])
 {
-    double left = seconds > 0 ? rng_exp(-seconds / (0.6 * v->work)) : 1;
+    double left = seconds > 0 ? rng_exp(-seconds / (0.6 * s->work)) : 1;
     for (int i = 0; i < VALUE_SCALES; i++, left *= left * left)
         input[i] = (float)(1 - left);
 }
@@ -355,7 +364,7 @@ value_add(struct value_sets *s, struct value_state *state, uint64_t taken, doubl
     size_t at, n = block_inputs(s), nsums = sums_of(s->value);
     if (!taken)
         return;
-    value_server(s->value, seconds, input);
+    value_server(s, seconds, input);
     at = place_of(s, taken);
     for (uint32_t i = 0; i < s->nimages; i++)
         add_four(state->sum[i], input, s->sums + (at * s->nimages + i) * nsums,

@@ -113,6 +113,13 @@ same_kinds(const struct alloc_value *v, const struct alloc_value *start)
     return same;
 }
 
+/* Are its scales of time right for these jobs? */
+static bool
+same_work(const struct alloc_value *v, const struct alloc_value *start)
+{
+    return v->work <= 2 * start->work && v->work >= start->work / 2;
+}
+
 /* Takes the weights of a start, if it has the same inputs. Units that it does not have
  * change nothing at first: the second layer learns to listen to them. Nor do kinds, if it
  * has none. Its scales of time stay: for jobs of other sizes they are wrong, and
@@ -125,7 +132,7 @@ go_on(struct training *t)
     if (!start || strcmp(start->cluster, v->cluster) != 0 ||
         start->nshapes != v->nshapes ||
         memcmp(start->size, v->size, v->nshapes * sizeof *v->size) != 0 ||
-        v->work > 2 * start->work || v->work < start->work / 2 || !same_kinds(v, start))
+        !same_work(v, start) || !same_kinds(v, start))
         return;
     for (uint32_t i = 0; i < value_kinds_at(v) + start->nkinds; i++)
         memcpy(value_first(v, i), value_first(start, i),
@@ -376,10 +383,10 @@ step(struct training *t, double rate)
 }
 
 static void
-note_servers(const struct alloc_value *v, float *noted, uint64_t taken, double seconds)
+note_servers(const struct value_sets *sets, float *noted, uint64_t taken, double seconds)
 {
     float input[VALUE_SCALES];
-    value_server(v, seconds, input);
+    value_server(sets, seconds, input);
     for (; taken; taken &= taken - 1)
         memcpy(noted + __builtin_ctzll(taken) * VALUE_SCALES, input, sizeof input);
 }
@@ -395,10 +402,10 @@ note(const struct share *h, struct stream *s, double now, uint32_t left,
     memset(noted, 0, value_inputs(v) * sizeof *noted);
     for (uint32_t i = 0; i < s->lane.nstays; i++) {
         const struct stay *stay = &s->lane.stay[i];
-        note_servers(v, noted, stay->taken, stay->finish - now);
+        note_servers(h->sets, noted, stay->taken, stay->finish - now);
         down &= ~stay->taken;
     }
-    note_servers(v, noted, down, INFINITY);
+    note_servers(h->sets, noted, down, INFINITY);
     value_kinds(v, left, noted + value_kinds_at(v));
     value_blocks(h->sets, state, noted + v->servers * VALUE_SCALES);
     s->next = (s->next + 1) % TRACE;

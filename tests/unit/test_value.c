@@ -32,11 +32,12 @@ test_network(void **state)
     value_second_bias(v)[3] = 0.25;
     value_third(v)[3] = 2;
     *value_third_bias(v) = 10;
-    value_server(v, 3 * log(2), input);
-    for (int i = 0; i < VALUE_SCALES; i++)
-        assert_near(input[i], 1 - pow(2, -pow(3, i)), 1e-6);
     sets = value_sets_new(v, NULL, &err);
     assert_non_null(sets);
+    value_server(sets, 3 * log(2), input);
+    for (int i = 0; i < VALUE_SCALES; i++)
+        assert_near(input[i], 1 - pow(2, -pow(3, i)), 1e-6);
+    value_sets_work(sets, 10); /* it is for jobs of 5 server-seconds */
     value_empty(sets, 0, &now);
     assert_near(value_worth(sets, &now), 16.5, 1e-6);
     assert_int_equal(value_choose(sets, &now, &option, 1, &worth), 1);
@@ -50,6 +51,15 @@ test_network(void **state)
     value_empty(sets, 0, &now);
     assert_int_equal(value_choose(sets, &now, &option, 1, &worth), 0);
     assert_near(worth, 5, 1e-6);
+    value_sets_free(sets);
+    /* one for jobs of any size: with jobs of ten times as much work, times are a tenth */
+    v->work = 0;
+    sets = value_sets_new(v, NULL, &err);
+    assert_non_null(sets);
+    value_sets_work(sets, 50);
+    value_server(sets, 30 * log(2), input);
+    for (int i = 0; i < VALUE_SCALES; i++)
+        assert_near(input[i], 1 - pow(2, -pow(3, i)), 1e-6);
     value_sets_free(sets);
     alloc_value_free(v);
 }
@@ -307,10 +317,9 @@ test_same(void **state)
         net_describe(s.placer.net, text);
         assert_true(value_shapes_of(s.placer.net, size, &nshapes, &err));
         scorer->expert[0].value = value_new(text, net_servers(s.placer.net), 256, size,
-                                            nshapes, 1, NULL, 0, &err);
+                                            nshapes, 0, NULL, 0, &err);
         assert_non_null(scorer->expert[0].value);
         scorer->expert[0].value->discount = 1;
-        scorer->expert[0].value->work = NAN; /* suits jobs of any size */
         learned.self = scorer;
         one = play(&s, &stream, &first, horizon);
         other = play(&s, &stream, &learned, horizon);
@@ -397,7 +406,7 @@ test_even(void **state)
     assert_true(place_kinds[0]->suits(net));
     assert_true(rec_map_add(&store.index, rec_str("g"), 0, &err));
     net_describe(net, text);
-    scorer->expert[0].value = value_new(text, 1, 16, NULL, 0, NAN, NULL, 0, &err);
+    scorer->expert[0].value = value_new(text, 1, 16, NULL, 0, 0, NULL, 0, &err);
     assert_non_null(scorer->expert[0].value);
     scorer->expert[0].value->discount = 1;
     learned.self = scorer;
