@@ -411,47 +411,69 @@ train(struct learning *l)
            (!stopped || cli_set_provenance(cli, "final", 0));
 }
 
-/* The only setting of an expert. */
+static const char *
+cluster_of(const struct learning *l, const struct learn_setting *setting,
+           char text[NET_TEXT_MAX])
+{
+    net_describe(l->worlds[setting->world].course.admission.placer.net, text);
+    return text;
+}
+
+/* The first setting of an expert. *n counts its settings; 0: there is one that has not
+ * the same cluster, or not the same --loads. */
 static const struct learn_setting *
-setting_of(const struct learning *l, uint64_t expert)
+setting_of(const struct learning *l, uint64_t expert, uint32_t *n)
 {
     const struct learn_setting *found = NULL;
-    for (uint32_t i = 0; i < l->settings.n; i++)
-        if (l->settings.setting[i].expert + 1 == expert) {
-            if (found)
-                return NULL;
-            found = &l->settings.setting[i];
+    char cluster[NET_TEXT_MAX], other[NET_TEXT_MAX];
+    *n = 0;
+    for (uint32_t i = 0; i < l->settings.n; i++) {
+        const struct learn_setting *setting = &l->settings.setting[i];
+        if (setting->expert + 1 != expert)
+            continue;
+        if (found && (l->shared || strcmp(cluster_of(l, found, cluster),
+                                          cluster_of(l, setting, other)) != 0)) {
+            *n = 0;
+            break;
         }
+        found = found ? found : setting;
+        ++*n;
+    }
     return found;
 }
 
-/* The next expert of the list of an option; NULL: there is no such one, or it has no
- * single setting. */
+/* The next expert of the list of an option. NULL: there is no such one, or its settings
+ * are too different. */
 static const struct learn_setting *
-next_of(struct learning *l, const char *option, struct rec_str *list, uint64_t *expert)
+next_of(struct learning *l, const char *option, bool several, struct rec_str *list,
+        uint64_t *expert)
 {
     const struct learn_setting *setting = NULL;
     struct rec_str word;
+    uint32_t n = 0;
     rec_str_split(list, ',', &word);
     if (!rec_parse_uint(word, expert) || *expert < 1 || *expert > l->scorer->nexperts)
         cli_usage(l->cli, "--%s needs numbers of experts, 1 to %u, got '%.*s'", option,
                   l->scorer->nexperts, (int)word.len, word.ptr);
-    else if (!(setting = setting_of(l, *expert)))
+    else if ((setting = setting_of(l, *expert, &n)) && (n == 1 || (several && n > 1)))
+        return setting;
+    else
         cli_usage(l->cli,
-                  "--%s needs experts that are trained for one setting: expert %llu "
+                  "--%s needs experts that are trained for one %s: expert %llu "
                   "is not",
-                  option, (unsigned long long)*expert);
-    return setting;
+                  option, several ? "cluster and load" : "setting",
+                  (unsigned long long)*expert);
+    return NULL;
 }
 
 /* Of all experts of a list. */
 static bool
-check_list(struct learning *l, const char *option, const char *list)
+check_list(struct learning *l, const char *option, bool several, const char *list)
 {
     struct rec_str rest = list ? rec_str(list) : (struct rec_str){0};
     uint64_t expert;
     while (rest.ptr)
-        if (!next_of(l, option, &rest, &expert))
+        if (!next_of(l, option, several, &rest, &expert))
             return false;
     return true;
 }
@@ -476,14 +498,16 @@ train_values(struct learning *l)
     struct rec_str rest = l->values ? rec_str(l->values) : (struct rec_str){0};
     uint64_t expert;
     while (rest.ptr) {
-        const struct learn_setting *setting = next_of(l, "values", &rest, &expert);
-        struct alloc_value **value = &l->scorer->expert[expert - 1].value, *own = *value;
-        const struct alloc_value *start =
-            alloc_scorer_valued(l->scorer, (uint32_t)expert - 1);
-        *value = learn_value(&l->worlds[setting->world], setting, start, l->value_units,
-                             l->value_jobs,
-                             l->options.seed + (uint32_t)expert * ALLOC_VALUE_STREAMS,
-                             l->options.threads, &cli->err);
+        struct alloc_value **value, *own;
+        const struct alloc_value *start;
+        if (!next_of(l, "values", true, &rest, &expert))
+            return false;
+        value = &l->scorer->expert[expert - 1].value;
+        own = *value;
+        start = alloc_scorer_valued(l->scorer, (uint32_t)expert - 1);
+        *value = learn_value(
+            &l->options, (uint32_t)expert - 1, start, l->value_units, l->value_jobs,
+            l->options.seed + (uint32_t)expert * ALLOC_VALUE_STREAMS, &cli->err);
         alloc_value_free(own);
         if (!*value)
             return false;
@@ -523,7 +547,7 @@ teach_all(struct learning *l)
     struct rec_str rest = l->taught ? rec_str(l->taught) : (struct rec_str){0};
     uint64_t expert;
     while (rest.ptr) {
-        const struct learn_setting *setting = next_of(l, "taught", &rest, &expert);
+        const struct learn_setting *setting = next_of(l, "taught", false, &rest, &expert);
         struct learn_lesson lesson = {
             .world = &l->worlds[setting->world],
             .setting = setting,
@@ -546,8 +570,8 @@ train_and_judge(struct learning *l)
     bool ok;
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);
-    ok = train(l) && check_list(l, "values", l->values) &&
-         check_list(l, "taught", l->taught) && train_values(l) && teach_all(l) &&
+    ok = train(l) && check_list(l, "values", true, l->values) &&
+         check_list(l, "taught", false, l->taught) && train_values(l) && teach_all(l) &&
          judge(l);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);

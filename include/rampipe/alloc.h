@@ -223,22 +223,30 @@ struct alloc_admission_options;
  * first layer can have. */
 enum { ALLOC_VALUE_STREAMS = 128, ALLOC_VALUE_UNITS = 256 };
 
-struct alloc_value_options {
+/** Jobs that come to a cluster. All is borrowed. */
+struct alloc_value_world {
     const struct alloc_admission_options *admission; /* the cluster; without a queue */
     struct graph_store *store;
     const struct rec_str *graphs; /* the alternatives of each kind of jobs */
-    /* The time of a step of each on one server, seconds. The kinds come in rounds; if
-     * there are 2 to 16, the value asks which are still to come. */
-    const double *sequential;
-    uint32_t nkinds;
-    double work;     /* mean sequential time * steps of a job, seconds */
+    const double *sequential;     /* the time of a step of each on one server, seconds */
+    uint32_t nkinds;              /* which come in rounds */
+    double work;                  /* mean sequential time * steps of a job, seconds */
+};
+
+struct alloc_value_options {
+    /* The n-th stream is of world n % nworlds. All are of the same cluster. Of one world
+     * with 2 to 16 kinds the value asks which are still to come. Of several it is for
+     * jobs of any size. */
+    const struct alloc_value_world *world;
+    uint32_t nworlds;
     double discount; /* of a later job: 0 to below 1 */
     uint64_t jobs;   /* in all streams */
     /* Of the first layer: a multiple of 16, ALLOC_VALUE_UNITS at most. 0: as many as the
      * start has, or 128. */
     uint32_t units;
-    /* Training goes on from it, if it is for the same cluster and its jobs have half to
-     * twice the work of these. Else, or if it is NULL, training begins anew. */
+    /* Training goes on from it, if it is for the same cluster, and for jobs of any size
+     * as these, or for ones of half to twice the work of these. Else, or if it is NULL,
+     * training begins anew. */
     const struct alloc_value *start;
     uint32_t seed, threads;
     /* Draws the next job of a stream, and its kind; from any thread, but for one stream

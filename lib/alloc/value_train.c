@@ -47,15 +47,20 @@ struct stream {
     struct rounds rounds;
 };
 
-struct share {
-    struct training *training;
-    uint32_t first; /* of its streams */
-    uint64_t down;  /* bit s: server s is out of service */
-    float *slope;   /* of the squared error by each weight; as the weights */
+/* Where the streams of a world are played. */
+struct place {
     struct alloc_admission *admission; /* its pricer places the jobs */
     struct futures *futures;
-    struct value_sets *sets;
     struct kind *kind;
+    uint64_t down; /* bit s: server s is out of service */
+};
+
+struct share {
+    struct training *training;
+    uint32_t first;      /* of its streams */
+    float *slope;        /* of the squared error by each weight; as the weights */
+    struct place *place; /* of each world */
+    struct value_sets *sets;
     struct rng *rng;
     bool failed; /* err says why */
     struct rec_error err;
@@ -154,48 +159,62 @@ go_on(struct training *t)
 }
 
 static bool
-know_kinds(struct share *h, struct rec_error *err)
+know_kinds(struct place *p, const struct alloc_value_world *w, struct rec_error *err)
 {
-    const struct alloc_value_options *o = h->training->options;
-    if (!(h->kind = calloc(o->nkinds, sizeof *h->kind)))
+    if (!(p->kind = calloc(w->nkinds, sizeof *p->kind)))
         return rec_fail_memory(err);
-    for (uint32_t i = 0; i < o->nkinds; i++) {
-        struct graph_job job = {.id = rec_str("job"), .graphs = o->graphs[i]};
-        struct rec_str rest = o->graphs[i], id;
-        struct kind *kind = &h->kind[i];
+    for (uint32_t i = 0; i < w->nkinds; i++) {
+        struct graph_job job = {.id = rec_str("job"), .graphs = w->graphs[i]};
+        struct rec_str rest = w->graphs[i], id;
+        struct kind *kind = &p->kind[i];
         size_t room = 0;
         kind->number = i;
         while (rec_str_split(&rest, ',', &id))
             if (!rec_grow(&kind->known, &room, kind->nknown + 1, sizeof *kind->known,
                           err) ||
-                !question_find(o->store, &job, id, &kind->known[kind->nknown++], err))
+                !question_find(w->store, &job, id, &kind->known[kind->nknown++], err))
                 return false;
-        if (!futures_know(h->futures, kind, err))
+        if (!futures_know(p->futures, kind, err))
             return false;
     }
     return true;
 }
 
 static bool
-begin_share(struct training *t, uint32_t i, const struct alloc_admission_options *options,
-            struct rec_error *err)
+open_place(struct place *p, const struct alloc_value_world *w,
+           const struct alloc_choosing *none, struct rec_error *err)
 {
-    struct share *h = &t->share[i];
+    struct alloc_admission_options options = *w->admission;
     struct pricer *pricer;
     size_t nwords;
+    options.choosing = none;
+    options.counted = true;
+    if (!(p->admission = alloc_admission_new(&options, w->store, count, NULL, err)) ||
+        !(pricer = admission_pricer(p->admission)) ||
+        !(p->futures = futures_new(pricer, NULL, 1, 1, err)) || !know_kinds(p, w, err))
+        return false;
+    p->down = *pricer_taken(pricer, &nwords);
+    return true;
+}
+
+static bool
+begin_share(struct training *t, uint32_t i, const struct alloc_choosing *none,
+            struct rec_error *err)
+{
+    const struct alloc_value_options *o = t->options;
+    struct share *h = &t->share[i];
     h->training = t;
     h->first = i * SHARE;
-    if (!(h->slope = calloc(value_weights(t->value), sizeof *h->slope)))
+    h->slope = calloc(value_weights(t->value), sizeof *h->slope);
+    h->place = calloc(o->nworlds, sizeof *h->place);
+    if (!h->slope || !h->place)
         return rec_fail_memory(err);
-    if (!(h->rng = rng_new(t->options->seed + i, rng_stream("value/explore"), err)) ||
-        !(h->admission =
-              alloc_admission_new(options, t->options->store, count, t, err)) ||
-        !(pricer = admission_pricer(h->admission)) ||
-        !(h->futures = futures_new(pricer, NULL, 1, 1, err)) ||
-        !(h->sets = value_sets_new(t->value, options->placer.net, err)) ||
-        !know_kinds(h, err))
+    if (!(h->rng = rng_new(o->seed + i, rng_stream("value/explore"), err)) ||
+        !(h->sets = value_sets_new(t->value, o->world->admission->placer.net, err)))
         return false;
-    h->down = *pricer_taken(pricer, &nwords);
+    for (uint32_t k = 0; k < o->nworlds; k++)
+        if (!open_place(&h->place[k], &o->world[k], none, err))
+            return false;
     return true;
 }
 
@@ -203,12 +222,13 @@ begin_share(struct training *t, uint32_t i, const struct alloc_admission_options
 static void
 find_kinds(const struct alloc_value_options *o, double kind[ROUNDS_KINDS], uint32_t *n)
 {
+    const struct alloc_value_world *w = o->world;
     struct rounds rounds = {0};
     double mean = 0;
-    *n = o->nkinds >= 2 && o->nkinds <= ROUNDS_KINDS ? o->nkinds : 0;
+    *n = o->nworlds == 1 && w->nkinds >= 2 && w->nkinds <= ROUNDS_KINDS ? w->nkinds : 0;
     for (uint32_t i = 0; i < *n; i++) {
-        rounds_arrive(&rounds, i, o->sequential[i]);
-        mean += o->sequential[i] / *n;
+        rounds_arrive(&rounds, i, w->sequential[i]);
+        mean += w->sequential[i] / *n;
     }
     for (uint32_t i = 0; i < *n; i++)
         kind[i] = rounds.kind[i].sequential / mean;
@@ -218,14 +238,13 @@ static bool
 begin(struct training *t, const struct alloc_choosing *none, struct rec_error *err)
 {
     const struct alloc_value_options *o = t->options;
-    struct alloc_admission_options admission = *o->admission;
-    const struct net *net = admission.placer.net;
+    const struct net *net = o->world->admission->placer.net;
     char text[NET_TEXT_MAX];
     uint32_t size[VALUE_SHAPES], nshapes, units = o->units, nkinds;
     double kind[ROUNDS_KINDS];
     size_t n;
     net_describe(net, text);
-    if (!futures_small(&admission))
+    if (!futures_small(o->world->admission))
         return rec_fail(err, REC_USAGE,
                         "values of states are for clusters of at most 64 servers, this "
                         "one has %u",
@@ -237,12 +256,10 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
                         "a value of %u units cannot go on with %u; to begin anew, leave "
                         "it out of the file",
                         o->start->units, units);
-    admission.choosing = none;
-    admission.counted = true;
     find_kinds(o, kind, &nkinds);
     if (!value_shapes_of(net, size, &nshapes, err) ||
-        !(t->value = value_new(text, net_servers(net), units, size, nshapes, o->work,
-                               kind, nkinds, err)))
+        !(t->value = value_new(text, net_servers(net), units, size, nshapes,
+                               o->nworlds == 1 ? o->world->work : 0, kind, nkinds, err)))
         return false;
     t->value->discount = o->discount;
     n = value_weights(t->value);
@@ -258,7 +275,7 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
         t->stream[i].is_blind = i % BLIND == 0;
     }
     for (uint32_t i = 0; i < SHARES; i++)
-        if (!begin_share(t, i, &admission, err))
+        if (!begin_share(t, i, none, err))
             return false;
     t->rate = RATE_FIRST;
     if (!draw_weights(t, err))
@@ -268,16 +285,24 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
 }
 
 static void
+close_place(struct place *p, const struct alloc_value_world *w)
+{
+    for (uint32_t i = 0; p->kind && i < w->nkinds; i++)
+        free(p->kind[i].known);
+    free(p->kind);
+    futures_free(p->futures);
+    alloc_admission_free(p->admission);
+}
+
+static void
 end(struct training *t)
 {
     for (uint32_t i = 0; i < SHARES; i++) {
         struct share *h = &t->share[i];
-        for (uint32_t k = 0; h->kind && k < t->options->nkinds; k++)
-            free(h->kind[k].known);
-        free(h->kind);
-        futures_free(h->futures);
+        for (uint32_t k = 0; h->place && k < t->options->nworlds; k++)
+            close_place(&h->place[k], &t->options->world[k]);
+        free(h->place);
         value_sets_free(h->sets);
-        alloc_admission_free(h->admission);
         rng_free(h->rng);
         free(h->slope);
     }
@@ -452,6 +477,8 @@ static bool
 play(struct share *h, uint32_t stream, double explore)
 {
     const struct alloc_value_options *o = h->training->options;
+    const struct alloc_value_world *w = &o->world[stream % o->nworlds];
+    const struct place *p = &h->place[stream % o->nworlds];
     struct stream *s = &h->training->stream[stream];
     const struct value_option *option;
     struct value_state state;
@@ -461,14 +488,15 @@ play(struct share *h, uint32_t stream, double explore)
     if (!o->next(o->context, stream, &job, &kind, &h->err))
         return false;
     if (begins(h->training, stream)) {
-        s->lane = (struct lane){.busy = h->down};
+        s->lane = (struct lane){.busy = p->down};
         s->n = 0;
     }
     lane_pass(&s->lane, job.arrival);
-    if (!futures_options(h->futures, &s->lane, &h->kind[kind], job.steps, job.deadline,
+    if (!futures_options(p->futures, &s->lane, &p->kind[kind], job.steps, job.deadline,
                          &option, &n, &h->err))
         return false;
-    rounds_arrive(&s->rounds, kind, o->sequential[kind]);
+    value_sets_work(h->sets, w->work);
+    rounds_arrive(&s->rounds, kind, w->sequential[kind]);
     if (!s->is_blind)
         left = rounds_left(&s->rounds);
     lane_look(&s->lane, job.arrival, left, h->sets, &state);

@@ -25,8 +25,8 @@ discount_for(double load)
     return discount < 0.99 ? discount : 0.99;
 }
 
-/* Of a job the mean sequential time * steps, seconds, and the load: what share of the
- * servers' time such jobs need. */
+/* Fills in the mean sequential time * steps of a job, seconds, and adds the load to
+ * *load: what share of the servers' time such jobs need. */
 static bool
 draw_load(const struct learn_course_options *course, const struct learn_setting *setting,
           uint32_t seed, double *work, double *load, struct rec_error *err)
@@ -46,49 +46,118 @@ draw_load(const struct learn_course_options *course, const struct learn_setting 
         }
     }
     learn_draws_free(draws);
-    *load = *work * SAMPLE / (last * net_servers(course->admission.placer.net));
+    *load += *work * SAMPLE / (last * net_servers(course->admission.placer.net));
     return ok;
 }
 
-struct alloc_value *
-learn_value(const struct learn_world *world, const struct learn_setting *setting,
-            const struct alloc_value *start, uint32_t units, uint64_t jobs, uint32_t seed,
-            uint32_t threads, struct rec_error *err)
+/* What the streams are drawn from, which take the settings of an expert in turns. */
+struct streams {
+    const struct learn_options *options;
+    const struct learn_setting **setting;
+    struct alloc_value_world *world; /* of each setting */
+    uint32_t n;                      /* settings */
+    struct rec_str *graphs;          /* of all worlds */
+    double *sequential;              /* the same */
+    struct learn_draws *draws[ALLOC_VALUE_STREAMS];
+    double discount;
+};
+
+static const struct learn_course_options *
+course_of(const struct streams *s, uint32_t i)
 {
-    const struct learn_course_options *course = &world->course;
-    struct learn_draws *draws[ALLOC_VALUE_STREAMS] = {NULL};
-    struct rec_str *graphs = calloc(course->ntemplates, sizeof *graphs);
-    double *sequential = calloc(course->ntemplates, sizeof *sequential);
+    return &s->options->worlds[s->setting[i]->world].course;
+}
+
+static bool
+find_settings(struct streams *s, uint32_t expert, struct rec_error *err)
+{
+    const struct learn_options *o = s->options;
+    size_t nkinds = 0;
+    if (!(s->setting = calloc(o->nsettings, sizeof *s->setting)))
+        return rec_fail_memory(err);
+    for (uint32_t i = 0; i < o->nsettings; i++)
+        if (o->settings[i].expert == expert) {
+            s->setting[s->n] = &o->settings[i];
+            nkinds += course_of(s, s->n++)->ntemplates;
+        }
+    s->world = calloc(s->n, sizeof *s->world);
+    s->graphs = calloc(nkinds, sizeof *s->graphs);
+    s->sequential = calloc(nkinds, sizeof *s->sequential);
+    return (s->world && s->graphs && s->sequential) || rec_fail_memory(err);
+}
+
+static void
+make_worlds(struct streams *s)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct learn_course_options *course = course_of(s, i);
+        s->world[i] = (struct alloc_value_world){
+            .admission = &course->admission,
+            .store = s->options->worlds[s->setting[i]->world].store,
+            .graphs = s->graphs + at,
+            .sequential = s->sequential + at,
+            .nkinds = course->ntemplates};
+        for (uint32_t k = 0; k < course->ntemplates; k++, at++) {
+            s->graphs[at] = course->templates[k].graphs;
+            s->sequential[at] = course->templates[k].sequential;
+        }
+    }
+}
+
+static bool
+begin_streams(struct streams *s, uint32_t expert, uint32_t seed, struct rec_error *err)
+{
+    double load = 0;
+    if (!find_settings(s, expert, err))
+        return false;
+    make_worlds(s);
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!draw_load(course_of(s, i), s->setting[i], seed, &s->world[i].work, &load,
+                       err))
+            return false;
+    s->discount = discount_for(load / s->n);
+    for (uint32_t i = 0; i < ALLOC_VALUE_STREAMS; i++) {
+        const struct learn_course_options *course = course_of(s, i % s->n);
+        if (!(s->draws[i] = learn_draws_new(course->templates, course->ntemplates,
+                                            s->setting[i % s->n], seed + i, err)))
+            return false;
+    }
+    return true;
+}
+
+static void
+end_streams(struct streams *s)
+{
+    for (uint32_t i = 0; i < ALLOC_VALUE_STREAMS; i++)
+        learn_draws_free(s->draws[i]);
+    free(s->graphs);
+    free(s->sequential);
+    free(s->world);
+    free(s->setting);
+}
+
+struct alloc_value *
+learn_value(const struct learn_options *options, uint32_t expert,
+            const struct alloc_value *start, uint32_t units, uint64_t jobs, uint32_t seed,
+            struct rec_error *err)
+{
+    struct streams s = {.options = options};
     struct alloc_value *value = NULL;
-    struct alloc_value_options options = {.admission = &course->admission,
-                                          .store = world->store,
-                                          .graphs = graphs,
-                                          .sequential = sequential,
-                                          .nkinds = course->ntemplates,
+    if (begin_streams(&s, expert, seed, err)) {
+        struct alloc_value_options how = {.world = s.world,
+                                          .nworlds = s.n,
+                                          .discount = s.discount,
                                           .jobs = jobs,
                                           .units = units,
                                           .start = start,
                                           .seed = seed,
-                                          .threads = threads,
+                                          .threads = options->threads,
                                           .next = next,
-                                          .context = draws,
-                                          .stop = course->stop};
-    double load = 0;
-    bool ok = (graphs && sequential) || rec_fail_memory(err);
-    for (uint32_t i = 0; ok && i < course->ntemplates; i++) {
-        graphs[i] = course->templates[i].graphs;
-        sequential[i] = course->templates[i].sequential;
+                                          .context = s.draws,
+                                          .stop = options->worlds->course.stop};
+        value = alloc_value_train(&how, err);
     }
-    ok = ok && draw_load(course, setting, seed, &options.work, &load, err);
-    options.discount = discount_for(load);
-    for (uint32_t i = 0; ok && i < ALLOC_VALUE_STREAMS; i++)
-        ok = (draws[i] = learn_draws_new(course->templates, course->ntemplates, setting,
-                                         seed + i, err)) != NULL;
-    if (ok)
-        value = alloc_value_train(&options, err);
-    for (uint32_t i = 0; i < ALLOC_VALUE_STREAMS; i++)
-        learn_draws_free(draws[i]);
-    free(graphs);
-    free(sequential);
+    end_streams(&s);
     return value;
 }
