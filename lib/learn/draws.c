@@ -1,6 +1,6 @@
 /*
  * Draws jobs. Templates are drawn without replacement until all have come; then a new
- * round begins.
+ * round begins. Or each job is drawn from all templates.
  */
 #include "draws.h"
 
@@ -12,6 +12,7 @@ struct learn_draws {
     const struct learn_template *templates; /* borrowed */
     uint32_t *order; /* templates; order[0..left) have not come in this round */
     uint32_t n, left;
+    bool is_mixed;  /* there are no rounds */
     uint64_t drawn; /* jobs */
     char id[24];
     struct rng_arrivals *arrivals;
@@ -54,10 +55,18 @@ learn_draws_free(struct learn_draws *d)
     free(d);
 }
 
+void
+learn_draws_mix(struct learn_draws *d)
+{
+    d->is_mixed = true;
+}
+
 static uint32_t
 choose(struct learn_draws *d)
 {
     uint32_t i, chosen;
+    if (d->is_mixed)
+        return rng_below(d->choice, d->n);
     if (d->left == 0) {
         d->left = d->n;
         for (i = 0; i < d->n; i++)

@@ -13,6 +13,8 @@ struct learn_draws;
 struct learn_draws *learn_draws_new(const struct learn_template *templates, uint32_t n,
                                     const struct learn_setting *setting, uint32_t seed,
                                     struct rec_error *err) REC_MUST_CHECK;
+/* From now on jobs do not come in rounds: each is drawn independently. */
+void learn_draws_mix(struct learn_draws *draws);
 /* `draws` may be NULL. */
 void learn_draws_free(struct learn_draws *draws);
 /* Draws the next job; its id is the draws', until the next one. *index is that of its

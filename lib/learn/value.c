@@ -50,7 +50,10 @@ draw_load(const struct learn_course_options *course, const struct learn_setting 
     return ok;
 }
 
-/* What the streams are drawn from, which take the settings of an expert in turns. */
+/* What the streams are drawn from, which take the settings of an expert in turns. If
+ * there are several, the value is not told which kinds are still to come in a round, and
+ * jobs come independently: else it would take the running jobs for a sign of those that
+ * come, and think the best of answers that look like other jobs. */
 struct streams {
     const struct learn_options *options;
     const struct learn_setting **setting;
@@ -122,6 +125,8 @@ begin_streams(struct streams *s, uint32_t expert, uint32_t seed, struct rec_erro
         if (!(s->draws[i] = learn_draws_new(course->templates, course->ntemplates,
                                             s->setting[i % s->n], seed + i, err)))
             return false;
+        if (s->n > 1)
+            learn_draws_mix(s->draws[i]);
     }
     return true;
 }
