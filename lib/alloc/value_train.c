@@ -34,6 +34,12 @@ enum {
 #define LAMBDA 0.8
 enum { TRACE = 16 };
 
+/* Of several worlds each has a level, which is added to what the network says in this
+ * world alone. In one more jobs may be blocked than in another; the network would learn
+ * that from what running jobs look like, and then think the best of answers that look
+ * like those of the other world. A level moves by this share of the error in a step. */
+#define LEVEL_RATE 0.01
+
 /* A stream. */
 struct stream {
     struct lane lane;
@@ -53,6 +59,8 @@ struct place {
     struct futures *futures;
     struct kind *kind;
     uint64_t down; /* bit s: server s is out of service */
+    double error;  /* in this step: the sum over the states that were learned from */
+    uint32_t nerrors;
 };
 
 struct share {
@@ -71,6 +79,7 @@ struct training {
     struct alloc_value *value;
     float *mean, *square; /* Adam's moments */
     float *input;         /* of all streams */
+    double *level;        /* of each world; 0 for one world alone */
     struct stream *stream;
     struct share share[SHARES];
     double rate; /* of the first step */
@@ -266,9 +275,10 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
     t->mean = calloc(n, sizeof(float));
     t->square = calloc(n, sizeof(float));
     t->stream = calloc(ALLOC_VALUE_STREAMS, sizeof *t->stream);
+    t->level = calloc(o->nworlds, sizeof *t->level);
     n = value_inputs(t->value);
     t->input = calloc(ALLOC_VALUE_STREAMS * n * TRACE, sizeof(float));
-    if (!t->mean || !t->square || !t->stream || !t->input)
+    if (!t->mean || !t->square || !t->stream || !t->level || !t->input)
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < ALLOC_VALUE_STREAMS; i++) {
         t->stream[i].input = t->input + i * n * TRACE;
@@ -307,6 +317,7 @@ end(struct training *t)
         free(h->slope);
     }
     free(t->stream);
+    free(t->level);
     free(t->input);
     free(t->mean);
     free(t->square);
@@ -358,8 +369,9 @@ learn_image(struct share *h, uint32_t image, const float *input, float error,
     add_times(by_shared, 1, by_first, v->units);
 }
 
-/* Adds the slopes of half the squared error of a state that is worth `target`. */
-static void
+/* Adds the slopes of half the squared error of a state that is worth `target`. Returns
+ * the error. */
+static double
 learn(struct share *h, const float *input, double target)
 {
     const struct alloc_value *v = h->training->value;
@@ -381,6 +393,25 @@ learn(struct share *h, const float *input, double target)
     for (uint32_t i = v->servers * VALUE_SCALES; i < value_inputs(v); i++)
         if (input[i] > 0)
             add_times(slope_of(h, value_first(v, i)), input[i], by_shared, v->units);
+    return worth - target;
+}
+
+/* Moves the levels, if there are several worlds. */
+static void
+step_levels(struct training *t)
+{
+    uint32_t n = t->options->nworlds;
+    for (uint32_t k = 0; n > 1 && k < n; k++) {
+        double error = 0, count = 0;
+        for (int h = 0; h < SHARES; h++) {
+            struct place *p = &t->share[h].place[k];
+            error += p->error;
+            count += p->nerrors;
+            p->error = p->nerrors = 0;
+        }
+        if (count > 0)
+            t->level[k] -= LEVEL_RATE * error / count;
+    }
 }
 
 /* A step of Adam. */
@@ -403,6 +434,7 @@ step(struct training *t, double rate)
         weight[i] -= scale * mean[i] / (sqrtf(square[i] * over) + 1e-8f);
         slope[0][i] = slope[1][i] = slope[2][i] = slope[3][i] = 0;
     }
+    step_levels(t);
     for (int h = 0; h < SHARES; h++)
         value_sets_forget(t->share[h].sets);
 }
@@ -449,13 +481,17 @@ begins(const struct training *t, uint32_t stream)
 /* Notes how a job was decided in the last state, and learns what the oldest is worth. A
  * mean must not go beyond an answer that was not the best. */
 static void
-follow(struct share *h, struct stream *s, double worth, bool is_refused, bool ends)
+follow(struct share *h, uint32_t stream, double worth, bool is_refused, bool ends)
 {
     const struct alloc_value *v = h->training->value;
+    struct stream *s = &h->training->stream[stream];
+    uint32_t world = stream % h->training->options->nworlds;
+    struct place *p = &h->place[world];
+    double level = h->training->level[world], mean;
     uint32_t at = (s->next + TRACE - 1) % TRACE;
-    double mean = worth;
     if (s->n == 0)
         return;
+    mean = worth += v->discount * level;
     s->then[at].worth = worth;
     s->then[at].is_refused = is_refused;
     s->then[at].ends = ends;
@@ -469,7 +505,8 @@ follow(struct share *h, struct stream *s, double worth, bool is_refused, bool en
             mean = (1 - LAMBDA) * s->then[at].worth +
                    LAMBDA * (v->discount * mean - s->then[at].is_refused);
     }
-    learn(h, s->input + (size_t)at * value_inputs(v), mean);
+    p->error += learn(h, s->input + (size_t)at * value_inputs(v), mean - level);
+    p->nerrors++;
 }
 
 /* The next job of a stream. */
@@ -504,7 +541,7 @@ play(struct share *h, uint32_t stream, double explore)
     best = chosen;
     if (rng_uniform(h->rng) < explore)
         chosen = rng_below(h->rng, n + 1);
-    follow(h, s, worth, chosen == n, chosen != best);
+    follow(h, stream, worth, chosen == n, chosen != best);
     if (chosen < n) {
         lane_occupy(&s->lane, option[chosen].taken, job.arrival + option[chosen].seconds);
         value_add(h->sets, &state, option[chosen].taken, option[chosen].seconds);
