@@ -42,7 +42,7 @@ struct learning {
     size_t cluster_room, input_room;
     const char *advice; /* for graphs without times */
     struct rec_arena arena;
-    bool shared, by_shape, apart;
+    bool shared, apart;
     uint32_t units, value_units;
     uint64_t held_out, value_jobs, taught_jobs;
     const char *values, *taught;         /* of --values, --taught; NULL: none */
@@ -178,7 +178,7 @@ read_options(struct learning *l, const struct learn_args *args)
     o->final = (uint32_t) final;
     l->course.stop = is_interrupted;
     l->shared = args->shared_flag;
-    l->by_shape = args->by_shape_flag;
+    l->options.by_shape = args->by_shape_flag;
     l->apart = args->apart_flag;
     o->seconds = 60 * minutes;
     l->units = (uint32_t)units;
@@ -268,7 +268,7 @@ set_experts(struct learning *l)
         const char *copy;
         if (l->shared)
             setting->expert = 0;
-        if (l->by_shape)
+        if (l->options.by_shape)
             net_describe(l->worlds[setting->world].course.admission.placer.net, text);
         if ((shape = rec_map_get(&shapes, rec_str(text))) == REC_NONE) {
             shape = nshapes++;

@@ -170,6 +170,7 @@ bool alloc_question_features(struct alloc_question *question, uint32_t i,
  */
 struct alloc_expert {
     double center[ALLOC_REGIME]; /* the regime that it was trained for */
+    char cluster[NET_TEXT_MAX];  /* the only cluster that it was trained on; "": any */
     /* Owned, alloc_scorer_size() numbers: those of the ALLOC_FEATURES features, then for
      * each hidden unit those of the features in it, and that of its output. */
     double *weight;
@@ -182,7 +183,8 @@ struct alloc_expert {
 
 /**
  * A learned scorer is a mixture of experts. The expert whose center is nearest to the
- * regime gives the scores; distances are in the units of alloc_regime, and of equally
+ * regime gives the scores, of those that were trained on this cluster alone if there are
+ * such ones, else of all; distances are in the units of alloc_regime, and of equally
  * near experts the first counts (the hard gate of a nearest prototype, after Jacobs,
  * Jordan, Nowlan and Hinton, "Adaptive Mixtures of Local Experts", 1991). The alternative
  * with the highest score is chosen if that is at least 0; else the job is refused. If the
@@ -203,11 +205,12 @@ struct alloc_scorer *alloc_scorer_new(uint32_t units, uint32_t nexperts,
 void alloc_scorer_free(void *scorer);
 /** The number of weights of an expert that has `units` hidden units. */
 size_t alloc_scorer_size(uint32_t units);
-/** The score by the expert whose center is nearest to the regime in `feature`. */
+/** The score by the expert whose center is nearest to the regime in `feature`, on a cluster
+ * that no expert names. */
 double alloc_scorer_score(const struct alloc_scorer *scorer,
                           const double feature[ALLOC_FEATURES]);
 /** The value of the expert that has one and is nearest to an expert, from 0: its own, if
- * it has one. NULL: no expert has. Borrowed. */
+ * it has one. Experts for other clusters do not count. NULL: no expert has. Borrowed. */
 const struct alloc_value *alloc_scorer_valued(const struct alloc_scorer *scorer,
                                               uint32_t expert);
 /** Reads policy, expert and weight records. NULL: *err. */

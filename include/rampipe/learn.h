@@ -129,6 +129,7 @@ struct learn_options {
     const struct learn_setting *settings; /* borrowed */
     uint32_t nsettings;
     uint32_t nexperts; /* settings of the same expert have the same weights */
+    bool by_shape;     /* all settings of an expert are on the same cluster */
     /* UINT64_MAX: only `seconds` limits them; 0: each expert becomes the candidate that
      * it would start from */
     uint64_t generations;

@@ -91,8 +91,9 @@ alloc_scorer_valued(const struct alloc_scorer *s, uint32_t expert)
     const struct alloc_value *found = NULL;
     double nearest = INFINITY;
     for (uint32_t e = 0; e < s->nexperts; e++) {
-        double far = distance(&s->expert[e], s->expert[expert].center);
-        if (s->expert[e].value && far < nearest) {
+        const struct alloc_expert *own = &s->expert[expert], *other = &s->expert[e];
+        double far = distance(other, own->center);
+        if (other->value && far < nearest && strcmp(other->cluster, own->cluster) == 0) {
             nearest = far;
             found = s->expert[e].value;
         }
@@ -100,17 +101,36 @@ alloc_scorer_valued(const struct alloc_scorer *s, uint32_t expert)
     return found;
 }
 
-/* The expert whose center is nearest to the regime among the features. */
+/* Is there an expert for this cluster? Its name is written out if any expert has one. */
+static bool
+has_own(const struct alloc_scorer *s, const struct net *net, char cluster[NET_TEXT_MAX])
+{
+    bool named = false, own = false;
+    for (uint32_t e = 0; e < s->nexperts; e++)
+        named = named || *s->expert[e].cluster;
+    if (!named || !net)
+        return false;
+    net_describe(net, cluster);
+    for (uint32_t e = 0; e < s->nexperts; e++)
+        own = own || strcmp(s->expert[e].cluster, cluster) == 0;
+    return own;
+}
+
+/* The expert whose center is nearest to the regime among the features. If there are
+ * experts for this cluster, it is one of them. The cluster may be NULL. */
 static const struct alloc_expert *
-expert_for(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
+expert_for(const struct alloc_scorer *s, const struct net *net,
+           const double feature[ALLOC_FEATURES])
 {
     const struct alloc_expert *found = &s->expert[0];
     double nearest = INFINITY, regime[ALLOC_REGIME];
+    char cluster[NET_TEXT_MAX];
+    bool own = has_own(s, net, cluster);
     for (int i = 0; i < ALLOC_REGIME; i++)
         regime[i] = feature[alloc_regime[i].feature];
     for (uint32_t e = 0; s->nexperts > 1 && e < s->nexperts; e++) {
         double far = distance(&s->expert[e], regime);
-        if (far < nearest) {
+        if (far < nearest && (!own || strcmp(s->expert[e].cluster, cluster) == 0)) {
             nearest = far;
             found = &s->expert[e];
         }
@@ -150,7 +170,7 @@ score_of(const double *weight, uint32_t units, const double *feature)
 double
 alloc_scorer_score(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
 {
-    return score_of(expert_for(s, feature)->weight, s->units, feature);
+    return score_of(expert_for(s, NULL, feature)->weight, s->units, feature);
 }
 
 bool
@@ -171,7 +191,7 @@ scorer_value(void *scorer, struct alloc_question *q, struct alloc_value **value,
             continue;
         if (!alloc_question_features(q, i, feature, err))
             return false;
-        *value = expert_for(s, feature)->value;
+        *value = expert_for(s, pricer_net(q->pricer), feature)->value;
         if (*value && !(value_suits(*value, q) && value_knows(*value, q)))
             *value = NULL;
         return true;
@@ -203,7 +223,7 @@ alloc_scorer_judge(void *self, struct alloc_question *q, uint32_t *choice, doubl
         if (!alloc_question_features(q, i, feature, err))
             return false;
         if (!weight)
-            weight = expert_for(s, feature)->weight;
+            weight = expert_for(s, pricer_net(q->pricer), feature)->weight;
         score = score_of(weight, s->units, feature);
         if (*choice == ALLOC_NONE ? score >= 0 : score > best) {
             best = score;
@@ -327,6 +347,7 @@ read_expert(struct alloc_scorer *s, bool first, const struct rec_reader *reader,
             const struct rec *rec, struct rec_error *err)
 {
     struct alloc_expert *expert;
+    struct rec_str cluster;
     uint64_t number;
     if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 1, &number, err))
         return false;
@@ -351,6 +372,9 @@ read_expert(struct alloc_scorer *s, bool first, const struct rec_reader *reader,
         if (isnan(expert->center[i]))
             return rec_reader_fail(reader, err, "the expert has no %s=", name);
     }
+    if (rec_find_key(rec, "cluster", &cluster))
+        snprintf(expert->cluster, sizeof expert->cluster, "%.*s", (int)cluster.len,
+                 cluster.ptr);
     return true;
 }
 
@@ -483,6 +507,8 @@ alloc_scorer_write(const struct alloc_scorer *s, struct rec_writer *writer)
             for (int i = 0; i < ALLOC_REGIME; i++)
                 rec_num_key(writer, alloc_features[alloc_regime[i].feature].name,
                             s->expert[e].center[i]);
+            if (*s->expert[e].cluster)
+                rec_text_key(writer, "cluster", s->expert[e].cluster);
             rec_end(writer);
         }
         write_weights(s->expert[e].weight, s->units, writer);

@@ -331,7 +331,7 @@ make_room(struct trainer *t, struct rec_error *err)
     return true;
 }
 
-/* Sets the centers of the experts, in the result and in the scorers of all workers, to
+/* Sets the centers of the experts, and what clusters they are for, in the result and in the scorers of all workers, to
  * the mean over their settings. One episode of each setting says its regime: the jobs
  * that come do not depend on decisions. */
 static bool
@@ -349,11 +349,16 @@ find_centers(struct trainer *t, struct rec_error *err)
         learn_course_regime(w->course[setting->world], regime);
         for (int i = 0; i < ALLOC_REGIME; i++)
             search->expert->center[i] += regime[i] / settings_of(t, search);
+        if (t->options->by_shape)
+            net_describe(t->options->worlds[setting->world].course.admission.placer.net,
+                         search->expert->cluster);
     }
     for (uint32_t i = 0; i < t->nworkers; i++)
-        for (uint32_t e = 0; e < t->nsearches; e++)
-            memcpy(t->worker[i].scorer->expert[e].center, t->result->expert[e].center,
-                   sizeof t->result->expert->center);
+        for (uint32_t e = 0; e < t->nsearches; e++) {
+            struct alloc_expert *expert = &t->worker[i].scorer->expert[e];
+            memcpy(expert->center, t->result->expert[e].center, sizeof expert->center);
+            memcpy(expert->cluster, t->result->expert[e].cluster, sizeof expert->cluster);
+        }
     return true;
 }
 
