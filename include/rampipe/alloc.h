@@ -205,8 +205,8 @@ struct alloc_scorer *alloc_scorer_new(uint32_t units, uint32_t nexperts,
 void alloc_scorer_free(void *scorer);
 /** The number of weights of an expert that has `units` hidden units. */
 size_t alloc_scorer_size(uint32_t units);
-/** The score by the expert whose center is nearest to the regime in `feature`, on a cluster
- * that no expert names. */
+/** The score by the expert whose center is nearest to the regime in `feature`, on a
+ * cluster that no expert names. */
 double alloc_scorer_score(const struct alloc_scorer *scorer,
                           const double feature[ALLOC_FEATURES]);
 /** The value of the expert that has one and is nearest to an expert, from 0: its own, if

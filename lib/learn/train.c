@@ -331,9 +331,9 @@ make_room(struct trainer *t, struct rec_error *err)
     return true;
 }
 
-/* Sets the centers of the experts, and what clusters they are for, in the result and in the scorers of all workers, to
- * the mean over their settings. One episode of each setting says its regime: the jobs
- * that come do not depend on decisions. */
+/* Sets the centers of the experts, and what clusters they are for, in the result and in
+ * the scorers of all workers. A center is the mean over their settings. One episode of
+ * each setting says its regime: the jobs that come do not depend on decisions. */
 static bool
 find_centers(struct trainer *t, struct rec_error *err)
 {
