@@ -183,13 +183,13 @@ struct alloc_expert {
 
 /**
  * A learned scorer is a mixture of experts. The expert whose center is nearest to the
- * regime gives the scores, of those that were trained on this cluster alone if there are
- * such ones, else of all; distances are in the units of alloc_regime, and of equally
- * near experts the first counts (the hard gate of a nearest prototype, after Jacobs,
- * Jordan, Nowlan and Hinton, "Adaptive Mixtures of Local Experts", 1991). The alternative
- * with the highest score is chosen if that is at least 0; else the job is refused. If the
- * expert has a value for the cluster, the answer is chosen after which the state is worth
- * most.
+ * regime gives the scores: of those that were trained on this cluster alone; if there are
+ * none, of those for any cluster; if there are none, of all. Distances are in the units
+ * of alloc_regime, and of equally near experts the first counts (the hard gate of a
+ * nearest prototype, after Jacobs, Jordan, Nowlan and Hinton, "Adaptive Mixtures of Local
+ * Experts", 1991). The alternative with the highest score is chosen if that is at least
+ * 0; else the job is refused. If the expert has a value for the cluster, the answer is
+ * chosen after which the state is worth most.
  */
 struct alloc_scorer {
     struct place_ways ways; /* used in training; none: not known */
@@ -206,7 +206,7 @@ void alloc_scorer_free(void *scorer);
 /** The number of weights of an expert that has `units` hidden units. */
 size_t alloc_scorer_size(uint32_t units);
 /** The score by the expert whose center is nearest to the regime in `feature`, on a
- * cluster that no expert names. */
+ * cluster that no expert is for. */
 double alloc_scorer_score(const struct alloc_scorer *scorer,
                           const double feature[ALLOC_FEATURES]);
 /** The value of the expert that has one and is nearest to an expert, from 0: its own, if

@@ -973,15 +973,16 @@ REC_ROW(POLICY, ALONE, "policy",
 
 REC_ROW(EXPERT, ALONE, "expert",
     "An expert of a learned chooser. The weights that follow are those of this expert. "
-    "The expert decides whose four features are nearest to those of the jobs so far, of "
-    "those for the cluster if there are such ones, else of all.",
+    "The expert decides whose four features are nearest to those of the jobs so far: of "
+    "those for the cluster, if there are none of those for any, if there are none of "
+    "all.",
     "expert\t1\tload=0.6\tneed=0.02\tspread=0.06\tvariation=0",
     REC_FIELD("NUMBER", COUNT, "1, 2, ..."),
     REC_KEY("load", NUMBER, "value of this feature at the expert's centre")
     REC_KEY("need", NUMBER, "the same")
     REC_KEY("spread", NUMBER, "the same")
     REC_KEY("variation", NUMBER, "the same")
-    REC_KEY("cluster", TEXT, "the only one that it was trained on"))
+    REC_KEY("cluster", TEXT, "the only one that it was trained on; without it, any"))
 
 REC_ROW(WEIGHT, ALONE, "weight",
     "A weight of a learned chooser: the factor of a feature, or of the output of a "

@@ -101,36 +101,48 @@ alloc_scorer_valued(const struct alloc_scorer *s, uint32_t expert)
     return found;
 }
 
-/* Is there an expert for this cluster? Its name is written out if any expert has one. */
 static bool
-has_own(const struct alloc_scorer *s, const struct net *net, char cluster[NET_TEXT_MAX])
+has_expert(const struct alloc_scorer *s, const char *cluster)
 {
-    bool named = false, own = false;
     for (uint32_t e = 0; e < s->nexperts; e++)
-        named = named || *s->expert[e].cluster;
-    if (!named || !net)
-        return false;
-    net_describe(net, cluster);
-    for (uint32_t e = 0; e < s->nexperts; e++)
-        own = own || strcmp(s->expert[e].cluster, cluster) == 0;
-    return own;
+        if (strcmp(s->expert[e].cluster, cluster) == 0)
+            return true;
+    return false;
 }
 
-/* The expert whose center is nearest to the regime among the features. If there are
- * experts for this cluster, it is one of them. The cluster may be NULL. */
+/* Whose experts decide here: those with this text in `cluster`. NULL: all of them. */
+static const char *
+whose(const struct alloc_scorer *s, const struct net *net, char text[NET_TEXT_MAX])
+{
+    bool named = false;
+    for (uint32_t e = 0; e < s->nexperts; e++)
+        named = named || *s->expert[e].cluster;
+    if (!named)
+        return NULL;
+    if (net) {
+        net_describe(net, text);
+        if (has_expert(s, text))
+            return text;
+    }
+    return has_expert(s, "") ? "" : NULL;
+}
+
+/* The expert whose center is nearest to the regime among the features: of those for this
+ * cluster; if there are none, of those for any; if there are none, of all. The cluster
+ * may be NULL. */
 static const struct alloc_expert *
 expert_for(const struct alloc_scorer *s, const struct net *net,
            const double feature[ALLOC_FEATURES])
 {
     const struct alloc_expert *found = &s->expert[0];
     double nearest = INFINITY, regime[ALLOC_REGIME];
-    char cluster[NET_TEXT_MAX];
-    bool own = has_own(s, net, cluster);
+    char text[NET_TEXT_MAX];
+    const char *cluster = whose(s, net, text);
     for (int i = 0; i < ALLOC_REGIME; i++)
         regime[i] = feature[alloc_regime[i].feature];
     for (uint32_t e = 0; s->nexperts > 1 && e < s->nexperts; e++) {
         double far = distance(&s->expert[e], regime);
-        if (far < nearest && (!own || strcmp(s->expert[e].cluster, cluster) == 0)) {
+        if (far < nearest && (!cluster || strcmp(s->expert[e].cluster, cluster) == 0)) {
             nearest = far;
             found = &s->expert[e];
         }
