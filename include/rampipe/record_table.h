@@ -974,7 +974,7 @@ REC_ROW(POLICY, ALONE, "policy",
 REC_ROW(EXPERT, ALONE, "expert",
     "An expert of a learned chooser. The weights that follow are those of this expert. "
     "The expert decides whose four features are nearest to those of the jobs so far: of "
-    "those for the cluster, if there are none of those for any, if there are none of "
+    "those for the cluster; if there are none, of those for any; if there are none, of "
     "all.",
     "expert\t1\tload=0.6\tneed=0.02\tspread=0.06\tvariation=0",
     REC_FIELD("NUMBER", COUNT, "1, 2, ..."),
