@@ -384,9 +384,13 @@ read_expert(struct alloc_scorer *s, bool first, const struct rec_reader *reader,
         if (isnan(expert->center[i]))
             return rec_reader_fail(reader, err, "the expert has no %s=", name);
     }
-    if (rec_find_key(rec, "cluster", &cluster))
+    if (rec_find_key(rec, "cluster", &cluster)) {
+        if (cluster.len >= sizeof expert->cluster)
+            return rec_reader_fail(reader, err, "cluster= must have fewer than %zu bytes",
+                                   sizeof expert->cluster);
         snprintf(expert->cluster, sizeof expert->cluster, "%.*s", (int)cluster.len,
                  cluster.ptr);
+    }
     return true;
 }
 

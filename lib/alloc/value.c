@@ -413,6 +413,10 @@ value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_er
     bool ok = rec_need(reader, rec, err) && rec_get_count(reader, rec, 2, &servers, err);
     if (ok && (servers < 1 || servers > 64))
         ok = rec_reader_fail(reader, err, "a value must have 1 to 64 servers");
+    if (ok && rec->field[1].len >= NET_TEXT_MAX)
+        ok = rec_reader_fail(reader, err,
+                             "the cluster of a value must have fewer than %d bytes",
+                             NET_TEXT_MAX);
     ok = ok && rec_key_number(reader, rec, "discount", &discount, err) &&
          rec_key_number(reader, rec, "work", &work, err) &&
          rec_key_count(reader, rec, "units", &units, err);
