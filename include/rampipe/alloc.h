@@ -247,9 +247,9 @@ struct alloc_value_options {
     /* Of the first layer: a multiple of 16, ALLOC_VALUE_UNITS at most. 0: as many as the
      * start has, or 128. */
     uint32_t units;
-    /* Training goes on from it, if it is for the same cluster, and for jobs of any size
-     * as these, or for ones of half to twice the work of these. Else, or if it is NULL,
-     * training begins anew. */
+    /* Training goes on from it, if it is for the same cluster, has the same discount, and
+     * is for jobs of any size as these, or for ones of half to twice the work of these.
+     * Else, or if it is NULL, training begins anew. */
     const struct alloc_value *start;
     uint32_t seed, threads;
     /* Draws the next job of a stream, and its kind; from any thread, but for one stream

@@ -134,7 +134,9 @@ same_work(const struct alloc_value *v, const struct alloc_value *start)
     return v->work <= 2 * start->work && v->work >= start->work / 2;
 }
 
-/* Takes the weights of a start, if it has the same inputs. Units that it does not have
+/* Takes the weights of a start, if it has the same inputs and the same discount: with
+ * another one, worths are of another size, and to learn this takes longer than to begin
+ * anew. Units that it does not have
  * change nothing at first: the second layer learns to listen to them. Nor do kinds, if it
  * has none. Its scales of time stay: for jobs of other sizes they are wrong, and
  * value_knows() would not let it decide. */
@@ -144,7 +146,7 @@ go_on(struct training *t)
     struct alloc_value *v = t->value;
     const struct alloc_value *start = t->options->start;
     if (!start || strcmp(start->cluster, v->cluster) != 0 ||
-        start->nshapes != v->nshapes ||
+        start->discount != v->discount || start->nshapes != v->nshapes ||
         memcmp(start->size, v->size, v->nshapes * sizeof *v->size) != 0 ||
         !same_work(v, start) || !same_kinds(v, start))
         return;
