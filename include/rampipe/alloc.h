@@ -247,9 +247,10 @@ struct alloc_value_options {
     /* Of the first layer: a multiple of 16, ALLOC_VALUE_UNITS at most. 0: as many as the
      * start has, or 128. */
     uint32_t units;
-    /* Training goes on from it, if it is for the same cluster, has the same discount, and
-     * is for jobs of any size as these, or for ones of half to twice the work of these.
-     * Else, or if it is NULL, training begins anew. */
+    /* Training goes on from it, and its discount stays, if it is for the same cluster; if
+     * it is for jobs of any size as these, or for ones of half to twice the work of
+     * these; and if 1 - discount is within a factor of 2.5 of that above. Else, or if it
+     * is NULL, training begins anew. */
     const struct alloc_value *start;
     uint32_t seed, threads;
     /* Draws the next job of a stream, and its kind; from any thread, but for one stream

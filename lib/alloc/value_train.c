@@ -134,21 +134,29 @@ same_work(const struct alloc_value *v, const struct alloc_value *start)
     return v->work <= 2 * start->work && v->work >= start->work / 2;
 }
 
-/* Takes the weights of a start, if it has the same inputs and the same discount: with
- * another one, worths are of another size, and to learn this takes longer than to begin
- * anew. Units that it does not have
+/* Do later jobs count alike? Else worths are of another size, and to learn this takes
+ * longer than to begin anew. A discount comes from jobs that were drawn, and has two
+ * digits: 0.98 for one seed may be 0.99 for another. */
+static bool
+same_discount(const struct alloc_value *v, const struct alloc_value *start)
+{
+    double lost = 1 - v->discount, before = 1 - start->discount;
+    return lost < 2.5 * before && before < 2.5 * lost;
+}
+
+/* Takes the weights of a start, if it has the same inputs. Units that it does not have
  * change nothing at first: the second layer learns to listen to them. Nor do kinds, if it
- * has none. Its scales of time stay: for jobs of other sizes they are wrong, and
- * value_knows() would not let it decide. */
+ * has none. Its discount stays, and so do its scales of time: for jobs of other sizes
+ * they are wrong, and value_knows() would not let it decide. */
 static void
 go_on(struct training *t)
 {
     struct alloc_value *v = t->value;
     const struct alloc_value *start = t->options->start;
     if (!start || strcmp(start->cluster, v->cluster) != 0 ||
-        start->discount != v->discount || start->nshapes != v->nshapes ||
+        start->nshapes != v->nshapes ||
         memcmp(start->size, v->size, v->nshapes * sizeof *v->size) != 0 ||
-        !same_work(v, start) || !same_kinds(v, start))
+        !same_discount(v, start) || !same_work(v, start) || !same_kinds(v, start))
         return;
     for (uint32_t i = 0; i < value_kinds_at(v) + start->nkinds; i++)
         memcpy(value_first(v, i), value_first(start, i),
@@ -163,6 +171,7 @@ go_on(struct training *t)
            (size_t)start->units * VALUE_SECOND * sizeof *v->weight);
     memcpy(value_second_bias(v), value_second_bias(start),
            (2 * VALUE_SECOND + 1) * sizeof *v->weight);
+    v->discount = start->discount;
     v->work = start->work;
     for (uint32_t i = 0; i < start->nkinds; i++)
         v->kind[i] = start->kind[i];
