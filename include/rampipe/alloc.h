@@ -247,10 +247,9 @@ struct alloc_value_options {
     /* Of the first layer: a multiple of 16, ALLOC_VALUE_UNITS at most. 0: as many as the
      * start has, or 128. */
     uint32_t units;
-    /* Training goes on from it, and its discount stays, if it is for the same cluster; if
-     * it is for jobs of any size as these, or for ones of half to twice the work of
-     * these; and if 1 - discount is within a factor of 2.5 of that above. Else, or if it
-     * is NULL, training begins anew. */
+    /* Training goes on from it if it is for the same cluster, and for jobs of any size as
+     * these, or for ones of half to twice the work of these. Else, or if it is NULL,
+     * training begins anew. */
     const struct alloc_value *start;
     uint32_t seed, threads;
     /* Draws the next job of a stream, and its kind; from any thread, but for one stream
@@ -265,7 +264,8 @@ struct alloc_value_options {
  * Trains what states of a cluster of at most 64 servers are worth, by temporal
  * differences: the worth of a state moves towards what the best answers to the next jobs
  * are worth, a mean in which each of up to 16 counts 0.8 of the one before (Sutton and
- * Barto, "Reinforcement Learning", 2018, 6.8 and 12.1).
+ * Barto, "Reinforcement Learning", 2018, 6.8 and 12.1). Blocked jobs count beyond their
+ * usual share, which each world has of its own (10.3).
  * Steps are those of Adam (Kingma and Ba, 2015) over the streams, and shrink from 1e-3,
  * or with a start 3e-4, to 2e-6; a share of the answers, 0.02 at first and none in the
  * end, is drawn at random.

@@ -1,10 +1,10 @@
 /*
- * The worth of a state of the cluster after a job was decided: less than 0 by the jobs
- * that will be blocked from then on, each later one counting `discount` times the one
- * before it. Jobs that will be accepted would say the same, but in numbers so large that
- * their last digits decide where few jobs are blocked. It is what a network of two hidden
- * layers (rectified linear units) says, whose inputs tell of each server when it will be
- * free, how soon blocks of servers will be, and which kinds of jobs are still to come.
+ * The worth of a state of the cluster after a job was decided: how many jobs fewer than
+ * usual will be blocked from then on, each later one counting `discount` times the one
+ * before it. What is usual adds the same to all states, and only how they differ matters.
+ * It is what a network of two hidden layers (rectified linear units) says, whose inputs
+ * tell of each server when it will be free, how soon blocks of servers will be, and which
+ * kinds of jobs are still to come.
  *
  * A cluster with its servers in another order, as back to front, may have the same blocks
  * of the same shapes: an image of it. A state and its images are worth the same, and so

@@ -34,11 +34,11 @@ enum {
 #define LAMBDA 0.8
 enum { TRACE = 16 };
 
-/* Of several worlds each has a level, which is added to what the network says in this
- * world alone. In one more jobs may be blocked than in another; the network would learn
- * that from what running jobs look like, and then think the best of answers that look
- * like those of the other world. A level moves by this share of the error in a step. */
-#define LEVEL_RATE 0.01
+/* Blocked jobs are counted beyond what is usual, which moves by this share of the error
+ * in a step (Sutton and Barto, 10.3). Each world has its own: in one more jobs may be
+ * blocked than in another; the network would learn that from what running jobs look like,
+ * and then think the best of answers that look like those of the other world. */
+#define USUAL_RATE 0.1
 
 /* A stream. */
 struct stream {
@@ -79,7 +79,7 @@ struct training {
     struct alloc_value *value;
     float *mean, *square; /* Adam's moments */
     float *input;         /* of all streams */
-    double *level;        /* of each world; 0 for one world alone */
+    double *usual;        /* of each world: the share of jobs that are blocked */
     struct stream *stream;
     struct share share[SHARES];
     double rate; /* of the first step */
@@ -112,7 +112,6 @@ draw_weights(struct training *t, struct rec_error *err)
             value_second(v, i)[j] = (float)rng_normal(rng, sqrt(2.0 / v->units));
     for (int j = 0; j < VALUE_SECOND; j++)
         value_third(v)[j] = (float)rng_normal(rng, sqrt(1.0 / VALUE_SECOND));
-    *value_third_bias(v) = (float)(-0.25 / (1 - v->discount));
     rng_free(rng);
     return true;
 }
@@ -134,20 +133,10 @@ same_work(const struct alloc_value *v, const struct alloc_value *start)
     return v->work <= 2 * start->work && v->work >= start->work / 2;
 }
 
-/* Do later jobs count alike? Else worths are of another size, and to learn this takes
- * longer than to begin anew. A discount comes from jobs that were drawn, and has two
- * digits: 0.98 for one seed may be 0.99 for another. */
-static bool
-same_discount(const struct alloc_value *v, const struct alloc_value *start)
-{
-    double lost = 1 - v->discount, before = 1 - start->discount;
-    return lost < 2.5 * before && before < 2.5 * lost;
-}
-
 /* Takes the weights of a start, if it has the same inputs. Units that it does not have
  * change nothing at first: the second layer learns to listen to them. Nor do kinds, if it
- * has none. Its discount stays, and so do its scales of time: for jobs of other sizes
- * they are wrong, and value_knows() would not let it decide. */
+ * has none. Its scales of time stay: for jobs of other sizes they are wrong, and
+ * value_knows() would not let it decide. */
 static void
 go_on(struct training *t)
 {
@@ -156,7 +145,7 @@ go_on(struct training *t)
     if (!start || strcmp(start->cluster, v->cluster) != 0 ||
         start->nshapes != v->nshapes ||
         memcmp(start->size, v->size, v->nshapes * sizeof *v->size) != 0 ||
-        !same_discount(v, start) || !same_work(v, start) || !same_kinds(v, start))
+        !same_work(v, start) || !same_kinds(v, start))
         return;
     for (uint32_t i = 0; i < value_kinds_at(v) + start->nkinds; i++)
         memcpy(value_first(v, i), value_first(start, i),
@@ -171,11 +160,21 @@ go_on(struct training *t)
            (size_t)start->units * VALUE_SECOND * sizeof *v->weight);
     memcpy(value_second_bias(v), value_second_bias(start),
            (2 * VALUE_SECOND + 1) * sizeof *v->weight);
-    v->discount = start->discount;
     v->work = start->work;
     for (uint32_t i = 0; i < start->nkinds; i++)
         v->kind[i] = start->kind[i];
     t->rate = RATE_START;
+}
+
+/* An empty cluster becomes worth 0. A start may have counted from elsewhere, and that
+ * would be forgotten slowly: an error shows only a share of 1 - discount of it. */
+static void
+count_from_empty(struct training *t)
+{
+    struct value_sets *sets = t->share[0].sets;
+    struct value_state empty;
+    value_empty(sets, 0, &empty);
+    *value_third_bias(t->value) -= (float)value_worth(sets, &empty);
 }
 
 static bool
@@ -286,10 +285,10 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
     t->mean = calloc(n, sizeof(float));
     t->square = calloc(n, sizeof(float));
     t->stream = calloc(ALLOC_VALUE_STREAMS, sizeof *t->stream);
-    t->level = calloc(o->nworlds, sizeof *t->level);
+    t->usual = calloc(o->nworlds, sizeof *t->usual);
     n = value_inputs(t->value);
     t->input = calloc(ALLOC_VALUE_STREAMS * n * TRACE, sizeof(float));
-    if (!t->mean || !t->square || !t->stream || !t->level || !t->input)
+    if (!t->mean || !t->square || !t->stream || !t->usual || !t->input)
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < ALLOC_VALUE_STREAMS; i++) {
         t->stream[i].input = t->input + i * n * TRACE;
@@ -302,6 +301,7 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
     if (!draw_weights(t, err))
         return false;
     go_on(t);
+    count_from_empty(t);
     return true;
 }
 
@@ -328,7 +328,7 @@ end(struct training *t)
         free(h->slope);
     }
     free(t->stream);
-    free(t->level);
+    free(t->usual);
     free(t->input);
     free(t->mean);
     free(t->square);
@@ -407,12 +407,10 @@ learn(struct share *h, const float *input, double target)
     return worth - target;
 }
 
-/* Moves the levels, if there are several worlds. */
 static void
-step_levels(struct training *t)
+step_usual(struct training *t)
 {
-    uint32_t n = t->options->nworlds;
-    for (uint32_t k = 0; n > 1 && k < n; k++) {
+    for (uint32_t k = 0; k < t->options->nworlds; k++) {
         double error = 0, count = 0;
         for (int h = 0; h < SHARES; h++) {
             struct place *p = &t->share[h].place[k];
@@ -421,7 +419,7 @@ step_levels(struct training *t)
             p->error = p->nerrors = 0;
         }
         if (count > 0)
-            t->level[k] -= LEVEL_RATE * error / count;
+            t->usual[k] += USUAL_RATE * error / count;
     }
 }
 
@@ -445,7 +443,7 @@ step(struct training *t, double rate)
         weight[i] -= scale * mean[i] / (sqrtf(square[i] * over) + 1e-8f);
         slope[0][i] = slope[1][i] = slope[2][i] = slope[3][i] = 0;
     }
-    step_levels(t);
+    step_usual(t);
     for (int h = 0; h < SHARES; h++)
         value_sets_forget(t->share[h].sets);
 }
@@ -498,11 +496,11 @@ follow(struct share *h, uint32_t stream, double worth, bool is_refused, bool end
     struct stream *s = &h->training->stream[stream];
     uint32_t world = stream % h->training->options->nworlds;
     struct place *p = &h->place[world];
-    double level = h->training->level[world], mean;
+    double usual = h->training->usual[world], mean;
     uint32_t at = (s->next + TRACE - 1) % TRACE;
     if (s->n == 0)
         return;
-    mean = worth += v->discount * level;
+    mean = worth += usual;
     s->then[at].worth = worth;
     s->then[at].is_refused = is_refused;
     s->then[at].ends = ends;
@@ -514,9 +512,9 @@ follow(struct share *h, uint32_t stream, double worth, bool is_refused, bool end
             mean = s->then[at].worth;
         else
             mean = (1 - LAMBDA) * s->then[at].worth +
-                   LAMBDA * (v->discount * mean - s->then[at].is_refused);
+                   LAMBDA * (v->discount * mean - s->then[at].is_refused + usual);
     }
-    p->error += learn(h, s->input + (size_t)at * value_inputs(v), mean - level);
+    p->error += learn(h, s->input + (size_t)at * value_inputs(v), mean);
     p->nerrors++;
 }
 
