@@ -15,14 +15,15 @@ next(void *context, uint32_t stream, struct graph_job *job, uint32_t *kind,
     return learn_draws_next(draws[stream], job, kind, err);
 }
 
-/* What later jobs count: one that comes when the cluster could have done all work of a
- * hundred jobs counts 1/e. The fewer jobs come in this time, the less chance has a say in
- * what a state is worth. Two digits are enough, and 0.99 at most. */
+/* What later jobs count: one that comes after twelve times as long as a mean job takes on
+ * one server counts 1/e. If this were not much longer than jobs run, those that run long
+ * on few servers would seem to take less than those that run shortly on many. The fewer
+ * jobs come in this time, the less chance has a say in what a state is worth. */
 static double
-discount_for(double load)
+discount_for(double load, uint32_t servers)
 {
-    double discount = nearbyint(100 * rng_exp(-1 / (100 * load))) / 100;
-    return discount < 0.99 ? discount : 0.99;
+    double discount = nearbyint(1e4 * rng_exp(-1 / (12 * load * servers))) / 1e4;
+    return discount < 0.9999 ? discount : 0.9999;
 }
 
 /* Fills in the mean sequential time * steps of a job, seconds, and adds the load to
@@ -119,7 +120,8 @@ begin_streams(struct streams *s, uint32_t expert, uint32_t seed, struct rec_erro
         if (!draw_load(course_of(s, i), s->setting[i], seed, &s->world[i].work, &load,
                        err))
             return false;
-    s->discount = discount_for(load / s->n);
+    s->discount =
+        discount_for(load / s->n, net_servers(course_of(s, 0)->admission.placer.net));
     for (uint32_t i = 0; i < ALLOC_VALUE_STREAMS; i++) {
         const struct learn_course_options *course = course_of(s, i % s->n);
         if (!(s->draws[i] = learn_draws_new(course->templates, course->ntemplates,
