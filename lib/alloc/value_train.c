@@ -35,9 +35,10 @@ enum {
 enum { TRACE = 16 };
 
 /* Blocked jobs are counted beyond what is usual, which moves by this share of the error
- * in a step (Sutton and Barto, 10.3). Each world has its own: in one more jobs may be
- * blocked than in another; the network would learn that from what running jobs look like,
- * and then think the best of answers that look like those of the other world. */
+ * in a step (Sutton and Barto, 10.3): faster than the network, else the two may swing.
+ * Each world has its own: in one more jobs may be blocked than in another; the network
+ * would learn that from what running jobs look like, and then think the best of answers
+ * that look like those of the other world. */
 #define USUAL_RATE 0.1
 
 /* A stream. */
