@@ -76,7 +76,8 @@ static struct {
     void *stack[24]; /* of the call that did */
 } * run;
 
-static const struct kind *kind; /* NULL: no faults */
+static const struct kind *chosen; /* what main() will have */
+static const struct kind *kind;   /* NULL: no faults */
 static long fault_at;
 
 /* Counts a call, of any thread; true if it is to fail. */
@@ -388,7 +389,7 @@ run_once(const struct kind *now, long n, struct result *result)
             __lsan_enable();
         alarm(60);
         fault_at = n;
-        kind = now;
+        chosen = now;
         return false;
     }
     *result = (struct result){0};
@@ -605,7 +606,7 @@ run_all(int argc, char **argv)
         give_up("mmap");
     if (getenv("FAULT_AT")) {
         fault_at = atol(getenv("FAULT_AT"));
-        kind = find_kind(faults);
+        chosen = find_kind(faults);
         return;
     }
     if (getenv("FAULT_LOG"))
@@ -641,7 +642,9 @@ run_all(int argc, char **argv)
     show(&got);
 }
 
-/* ---- the end of a run ------------------------------------------------------ */
+/* ---- from main() to exit() ------------------------------------------------- */
+
+/* What the compiler put before and behind that has no faults: counting branches, say. */
 
 typedef int main_function(int argc, char **argv, char **environment);
 int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(void),
@@ -658,7 +661,8 @@ stop_faults(void)
 static int
 run_main(int argc, char **argv, char **environment)
 {
-    atexit(stop_faults); /* what measures coverage writes behind it */
+    atexit(stop_faults);
+    kind = chosen;
     return program_main(argc, argv, environment);
 }
 
