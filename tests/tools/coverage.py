@@ -2,42 +2,56 @@
 
     coverage.py BUILD FLOOR
 
-Reads what the tests left in BUILD (compiled with --coverage, -O0), prints the branches of each
-room and of all that were taken, the functions that were never called, and BUILD/uncovered, a
-line for each branch that was not taken. Status 1: less than FLOOR percent of lib's branches
-were taken. A branch is what gcov counts: each way out of each condition, && and || too.
+Reads what the tests left in BUILD/profile (compiled by clang with -fprofile-instr-generate
+-fcoverage-mapping), prints the branches of each room and of all that were taken, the functions
+that were never called, and BUILD/uncovered, a line for each line with branches that were not
+taken. Status 1: less than FLOOR percent of lib's branches were taken. A branch is what llvm-cov
+counts: each way out of each condition, && and || too.
 """
+import glob
 import json
 import os
 import subprocess
 import sys
 
 
+def is_program(path):
+    with open(path, "rb") as f:
+        return f.read(4) == b"\x7fELF"
+
+
+def report(build):
+    """What llvm-cov says of lib."""
+    profile = os.path.join(build, "profile.data")
+    subprocess.run(["llvm-profdata", "merge", "-sparse", "-o", profile] +
+                   glob.glob(os.path.join(build, "profile", "*.profraw")), check=True)
+    programs = [p for folder in ("bin", "libexec/rampipe", "tests/unit")
+                for p in sorted(glob.glob(os.path.join(build, folder, "*"))) if is_program(p)]
+    out = subprocess.run(["llvm-cov", "export", "-instr-profile", profile, programs[0]] +
+                         ["-object=" + p for p in programs[1:]] + [os.path.abspath("lib")],
+                         check=True, stdout=subprocess.PIPE).stdout
+    return json.loads(out)["data"][0]
+
+
 def main(build, floor):
-    taken, total, idle, uncovered = {}, {}, [], []
-    for folder, _, names in sorted(os.walk(os.path.join(build, "lib"))):
-        notes = sorted(n for n in names if n.endswith(".gcno"))
-        if not notes:
-            continue
-        room = os.path.basename(folder)
-        out = subprocess.run(["gcov", "--branch-probabilities", "--json-format", "--stdout"] + notes,
-                             cwd=folder, check=True, capture_output=True, text=True).stdout
-        for report in map(json.loads, filter(None, out.split("\n"))):
-            for source in report["files"]:
-                if not source["file"].startswith("lib/"):
-                    continue
-                idle += [f"{source['file']}: {f['name']}()" for f in source["functions"]
-                         if not f["execution_count"]]
-                for line in source["lines"]:
-                    counts = [b["count"] for b in line["branches"]]
-                    total[room] = total.get(room, 0) + len(counts)
-                    taken[room] = taken.get(room, 0) + sum(c > 0 for c in counts)
-                    if 0 in counts:
-                        uncovered.append(f"{source['file']}:{line['line_number']}: "
-                                         f"{counts.count(0)} of {len(counts)}\n")
+    taken, total, uncovered, found = {}, {}, [], report(build)
+    for file in found["files"]:
+        name = os.path.relpath(file["filename"])
+        room, lines = name.split(os.sep)[1], {}
+        for line, _, _, _, true, false, *_ in file["branches"]:
+            lines.setdefault(line, []).extend((true, false))
+        for line, counts in sorted(lines.items()):
+            total[room] = total.get(room, 0) + len(counts)
+            taken[room] = taken.get(room, 0) + sum(c > 0 for c in counts)
+            if 0 in counts:
+                uncovered.append(f"{name}:{line}: {counts.count(0)} of {len(counts)}\n")
+    # found["functions"] is of all programs. Of a static function the name begins with its file.
+    idle = sorted(f"{name}: {f['name'].split(':')[-1]}()" for f in found["functions"]
+                  for name in [os.path.relpath(f["filenames"][0])]
+                  if not f["count"] and name.startswith("lib/") and name.endswith(".c"))
     with open(os.path.join(build, "uncovered"), "w") as f:
         f.writelines(uncovered)
-    for room in total:
+    for room in sorted(total):
         print(f"lib/{room:12} {taken[room]:6} of {total[room]:6} branches "
               f"{100 * taken[room] / total[room]:6.1f} %")
     share = 100 * sum(taken.values()) / sum(total.values())
