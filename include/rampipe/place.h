@@ -130,7 +130,7 @@ struct place_kind {
 /** All ways of placing; NULL ends the table. What each does is said in its file, and for
  * users in alloc(1). */
 extern const struct place_kind *const place_kinds[];
-/** The way of this name; NULL: there is none. */
+/** The way of this name, whose letters may be of any case; NULL: there is none. */
 const struct place_kind *place_kind_find(struct rec_str name);
 /** The way that is the default on a network: the first one that suits it. */
 const struct place_kind *place_kind_of(const struct net *net);

@@ -9,7 +9,8 @@ const struct place_kind *
 place_kind_find(struct rec_str name)
 {
     const struct place_kind *const *kind = place_kinds;
-    while (*kind && !rec_str_is(name, (*kind)->name))
+    while (*kind && (strlen((*kind)->name) != name.len ||
+                     strncasecmp((*kind)->name, name.ptr, name.len) != 0))
         kind++;
     return *kind;
 }
@@ -47,25 +48,23 @@ place_options_parse(struct place_options *options, const char *text,
                     struct rec_error *err)
 {
     size_t len = text ? strcspn(text, ":") : 0;
+    const struct place_kind *named =
+        text ? place_kind_find((struct rec_str){text, len}) : NULL;
     char known[200] = "", where[NET_TEXT_MAX];
-    options->kind = place_kind_of(options->net);
-    options->argument = NULL;
-    for (size_t i = 0; text && place_kinds[i]; i++) {
-        const struct place_kind *kind = place_kinds[i];
-        if (strlen(kind->name) == len && strncasecmp(text, kind->name, len) == 0) {
-            options->kind = kind;
-            options->argument = text[len] ? text + len + 1 : NULL;
-            net_describe(options->net, where);
-            if (!kind->suits(options->net))
-                return rec_fail(err, REC_USAGE, "%s is for %s, not for %s: take %s",
-                                kind->name, kind->network, where,
-                                place_kind_of(options->net)->name);
-            return !options->argument || check_argument(options, text, err);
-        }
-        if (kind->suits(options->net))
-            (void)rec_list_name(known, sizeof known, kind->name);
+    options->kind = named ? named : place_kind_of(options->net);
+    options->argument = named && text[len] ? text + len + 1 : NULL;
+    if (!named) {
+        for (size_t i = 0; place_kinds[i]; i++)
+            if (place_kinds[i]->suits(options->net))
+                (void)rec_list_name(known, sizeof known, place_kinds[i]->name);
+        return !text ||
+               rec_fail(err, REC_USAGE, "must be one of %s, got '%s'", known, text);
     }
-    return !text || rec_fail(err, REC_USAGE, "must be one of %s, got '%s'", known, text);
+    net_describe(options->net, where);
+    if (!named->suits(options->net))
+        return rec_fail(err, REC_USAGE, "%s is for %s, not for %s: take %s", named->name,
+                        named->network, where, place_kind_of(options->net)->name);
+    return !options->argument || check_argument(options, text, err);
 }
 
 void
