@@ -189,11 +189,11 @@ static bool
 find_shade(struct flow_search *search, struct set *set, uint64_t colour, uint32_t *shade,
            struct rec_error *err)
 {
-    struct shade *of = search->shade + set->shade;
-    if (set->shades > 0 && of[*shade].colour == colour)
+    if (set->shades > 0 && search->shade[set->shade + *shade].colour == colour)
         return true;
-    for (*shade = 0; *shade < set->shades && of[*shade].colour != colour;)
-        ++*shade;
+    for (*shade = 0; *shade < set->shades; ++*shade)
+        if (search->shade[set->shade + *shade].colour == colour)
+            break;
     if (*shade < set->shades)
         return true;
     if (!rec_grow(&search->shade, &search->shade_room, search->nshades + 1,

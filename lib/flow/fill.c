@@ -117,9 +117,9 @@ pick(bool which, double yes, double no)
 void
 fill_limits(const struct flow_links *links, struct pace *pace)
 {
-    const uint32_t *via = links->via + pace->first;
+    const uint32_t *via = pace->n > 0 ? links->via + pace->first : NULL;
     double least = (double)INFINITY, next = least;
-    uint32_t tight = pace->n > 0 ? via[0] : FLOW_NONE;
+    uint32_t tight = via ? via[0] : FLOW_NONE;
     for (uint32_t i = 0; i < pace->n; i++) {
         double level = links->link[via[i]].level;
         bool less = level < least;

@@ -197,12 +197,15 @@ append_digits(const char *p, const char *end, uint64_t *number)
 bool
 rec_parse_num(struct rec_str s, double *value)
 {
-    const char *p = s.ptr, *end = s.ptr + s.len, *first;
+    const char *p = s.ptr, *end, *first;
     uint64_t mantissa = 0;
     ptrdiff_t ndigits, scale = 0, exponent = 0;
     bool negative = false, negative_exponent = false;
 
-    if (p < end && *p == '-') {
+    if (s.len == 0)
+        return false; /* ptr may be NULL, to which nothing may be added */
+    end = p + s.len;
+    if (*p == '-') {
         negative = true;
         p++;
     }

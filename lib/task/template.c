@@ -53,10 +53,11 @@ turn(struct task_template *t)
 {
     for (size_t i = t->part[t->at_part].nparameters; i-- > 0;) {
         struct parameter *parameter = parameter_of(t, i);
-        const struct value *value = &t->value[parameter->first + parameter->place];
+        const struct value *value;
         bool more = true;
         if (parameter->column != REC_NONE)
             continue;
+        value = &t->value[parameter->first + parameter->place];
         if (!value->text.ptr && parameter->offset < value->to - value->from)
             parameter->offset++;
         else {
