@@ -1,4 +1,4 @@
-"""Branch coverage of the library: make coverage.
+"""Branch coverage of the library, of tests that ran with sanitizers: make coverage.
 
     coverage.py BUILD FLOOR
 
