@@ -23,8 +23,10 @@ def is_program(path):
 def report(build):
     """What llvm-cov says of lib."""
     profile = os.path.join(build, "profile.data")
-    subprocess.run(["llvm-profdata", "merge", "-sparse", "-o", profile] +
-                   glob.glob(os.path.join(build, "profile", "*.profraw")), check=True)
+    counts = glob.glob(os.path.join(build, "profile", "*.profraw"))
+    if not counts:
+        sys.exit(f"coverage: {build}/profile holds no counts: make check-asan and make check-faults-asan first")
+    subprocess.run(["llvm-profdata", "merge", "-sparse", "-o", profile] + counts, check=True)
     programs = [p for folder in ("bin", "libexec/rampipe", "tests/unit")
                 for p in sorted(glob.glob(os.path.join(build, folder, "*"))) if is_program(p)]
     out = subprocess.run(["llvm-cov", "export", "-instr-profile", profile, programs[0]] +
