@@ -16,6 +16,8 @@ enum {
     OUTLINES_BYTES = 8 << 20, /* of outlines, at most */
     /* The same. A larger table finds few more, and each look into it misses the cache. */
     OUTLINES = 1 << 16,
+    FIRST_OUTLINES = 1 << 12, /* before it grows, at most */
+    GROWTH = 8,
     /* But futures that are played again and again come back to the same states. */
     FUTURES = 32
 };
@@ -43,10 +45,12 @@ trials_init(struct trials *trials, uint32_t nservers, bool futures, struct rec_e
     trials->state = calloc(trials->nwords, sizeof *trials->state);
     trials->outline_bytes =
         sizeof(struct outline) + 2 * trials->nwords * sizeof *trials->state;
-    for (trials->noutlines = more * OUTLINES; trials->noutlines > 16;
-         trials->noutlines /= 2)
-        if (trials->noutlines * trials->outline_bytes <= more * OUTLINES_BYTES)
+    for (trials->most_outlines = more * OUTLINES; trials->most_outlines > 16;
+         trials->most_outlines /= 2)
+        if (trials->most_outlines * trials->outline_bytes <= more * OUTLINES_BYTES)
             break;
+    trials->noutlines =
+        trials->most_outlines < FIRST_OUTLINES ? trials->most_outlines : FIRST_OUTLINES;
     trials->outlines = calloc(trials->noutlines, trials->outline_bytes);
     trials->mark = calloc(nservers, sizeof *trials->mark);
     if (!trials->trial || !trials->known || !trials->filled || !trials->filled_states ||
@@ -132,16 +136,59 @@ trials_find(struct trials *trials, uint32_t key)
     return trial;
 }
 
-struct outline *
-trials_outline(const struct trials *trials, uint32_t key, bool *known)
+/* The graphs of a job have keys in a row: their entries share lines of the cache. */
+static struct outline *
+outline_at(const struct trials *trials, uint64_t hash, uint32_t key)
 {
-    /* The graphs of a job have keys in a row: their entries share lines of the cache. */
-    size_t at = (trials->hash + key) & (trials->noutlines - 1);
-    struct outline *o = (void *)(trials->outlines + at * trials->outline_bytes);
+    size_t at = (hash + key) & (trials->noutlines - 1);
+    return (void *)(trials->outlines + at * trials->outline_bytes);
+}
+
+static uint64_t
+hash_of_state(const struct trials *trials, const uint64_t *word)
+{
+    uint64_t hash = 0;
+    for (size_t w = 0; w < trials->nwords; w++)
+        for (uint64_t left = word[w]; left; left &= left - 1)
+            hash ^= trials->mark[w * 64 + (size_t)__builtin_ctzll(left)];
+    return hash;
+}
+
+/* Makes the table of outlines larger. Without memory for that it stays as it is. */
+static void
+grow_outlines(struct trials *trials)
+{
+    size_t bytes = trials->outline_bytes, before = trials->noutlines;
+    size_t n =
+        before * GROWTH < trials->most_outlines ? before * GROWTH : trials->most_outlines;
+    char *old = trials->outlines, *outlines = calloc(n, bytes);
+    if (!outlines)
+        return;
+    trials->outlines = outlines;
+    trials->noutlines = n;
+    for (size_t i = 0; i < before; i++) {
+        const struct outline *o = (void *)(old + i * bytes);
+        if (o->key)
+            memcpy(outline_at(trials, hash_of_state(trials, o->word), o->key - 1), o,
+                   bytes);
+    }
+    free(old);
+}
+
+struct outline *
+trials_outline(struct trials *trials, uint32_t key, bool *known)
+{
+    struct outline *o = outline_at(trials, trials->hash, key);
     *known = o->key == key + 1 && o->word[0] == trials->state[0] &&
              (trials->nwords == 1 ||
               memcmp(o->word, trials->state, trials->nwords * sizeof *o->word) == 0);
     if (!*known) {
+        trials->outlines_filled += o->key == 0;
+        if (trials->outlines_filled > trials->noutlines / 2 &&
+            trials->noutlines < trials->most_outlines) {
+            grow_outlines(trials);
+            o = outline_at(trials, trials->hash, key);
+        }
         o->key = 0; /* until the caller has filled it */
         memcpy(o->word, trials->state, trials->nwords * sizeof *o->word);
     }

@@ -53,14 +53,16 @@ struct trials {
      * untouched, and what is not touched costs no memory. */
     uint32_t *filled, *filled_states;
     size_t nfilled, nfilled_states;
-    char *outlines;                  /* a table of entries of `outline_bytes` */
-    size_t noutlines, outline_bytes; /* the first is a power of two */
-    size_t nwords;                   /* words of a state */
-    uint64_t *state;                 /* the state of the cluster now */
-    uint64_t number;                 /* of that state; 0: it must be looked up */
-    uint64_t numbers;                /* given so far */
-    uint64_t *mark;                  /* per server: a random number */
-    uint64_t hash; /* of the state: the marks of the taken servers, XORed */
+    /* A table of entries of `outline_bytes`. It begins small, and grows as entries are
+     * filled: `noutlines`, a power of two, becomes `most_outlines` at most. */
+    char *outlines;
+    size_t noutlines, most_outlines, outlines_filled, outline_bytes;
+    size_t nwords;    /* words of a state */
+    uint64_t *state;  /* the state of the cluster now */
+    uint64_t number;  /* of that state; 0: it must be looked up */
+    uint64_t numbers; /* given so far */
+    uint64_t *mark;   /* per server: a random number */
+    uint64_t hash;    /* of the state: the marks of the taken servers, XORed */
 };
 
 /* `futures`: the same states come again and again. */
@@ -74,8 +76,8 @@ void trials_flip_all(struct trials *trials, const uint64_t *servers, uint64_t ma
 /* The trial of this key in this state, or NULL. */
 const struct trial *trials_find(struct trials *trials, uint32_t key);
 /* The entry of this key's outline in this state; if it does not hold that, *known is
- * false, and the caller fills it but for the state. */
-struct outline *trials_outline(const struct trials *trials, uint32_t key, bool *known);
+ * false, and the caller fills it but for the state. It is there until the next call. */
+struct outline *trials_outline(struct trials *trials, uint32_t key, bool *known);
 /* Remembers a trial in the present state; its servers are copied. */
 bool trials_keep(struct trials *trials, const struct trial *trial,
                  struct rec_error *err) REC_MUST_CHECK;
