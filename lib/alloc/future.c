@@ -15,8 +15,10 @@ enum {
     LANES = 16,           /* futures that are played side by side */
     ROWS_BYTES = 1 << 28, /* of the table, at most */
     ROWS = 1 << 20,       /* the same */
-    PROBES = 4,           /* rows in which a state may be */
-    LINE = 64             /* bytes that the processor reads at once */
+    FIRST_ROWS = 1 << 12, /* before it grows, at most */
+    GROWTH = 16,
+    PROBES = 4, /* rows in which a state may be */
+    LINE = 64   /* bytes that the processor reads at once */
 };
 
 /* An alternative. Of one that has not been tried both are 0. */
@@ -40,7 +42,8 @@ struct futures {
     uint32_t n, horizon, ways;
     char *rows; /* a table of entries of `row_bytes`, aligned to LINE in `space` */
     void *space;
-    size_t nrows, row_bytes;         /* the first is a power of two, or 0 */
+    /* `nrows` is a power of two, or 0. It grows as rows are used, to `most_rows`. */
+    size_t nrows, most_rows, nused, row_bytes;
     uint32_t wide;                   /* alternatives that a row has room for */
     struct value_option *option;     /* the same */
     const struct alloc_value *value; /* the last one that decided; NULL: none yet */
@@ -101,6 +104,14 @@ futures_free(struct futures *f)
 
 /* ---- the table ----------------------------------------------------------- */
 
+/* A table of this many rows, none of which is used. *space is what is to be freed. */
+static char *
+new_rows(size_t nrows, size_t row_bytes, void **space)
+{
+    *space = calloc(nrows * row_bytes + LINE, 1);
+    return *space ? (char *)*space + (LINE - (uintptr_t)*space % LINE) % LINE : NULL;
+}
+
 /* Makes room for jobs with more alternatives than any before: the table begins anew. */
 static bool
 widen(struct futures *f, uint32_t wide, struct rec_error *err)
@@ -115,14 +126,13 @@ widen(struct futures *f, uint32_t wide, struct rec_error *err)
     f->wide = wide;
     f->row_bytes = sizeof(struct row) + wide * sizeof(struct priced);
     f->row_bytes += (LINE - f->row_bytes % LINE) % LINE;
-    for (f->nrows = ROWS; f->nrows > PROBES; f->nrows /= 2)
-        if (f->nrows * f->row_bytes <= ROWS_BYTES)
+    for (f->most_rows = ROWS; f->most_rows > PROBES; f->most_rows /= 2)
+        if (f->most_rows * f->row_bytes <= ROWS_BYTES)
             break;
-    f->space = calloc(f->nrows * f->row_bytes + LINE, 1);
-    if (!f->space)
-        return rec_fail_memory(err);
-    f->rows = (char *)f->space + (LINE - (uintptr_t)f->space % LINE) % LINE;
-    return true;
+    f->nrows = f->most_rows < FIRST_ROWS ? f->most_rows : FIRST_ROWS;
+    f->nused = 0;
+    f->rows = new_rows(f->nrows, f->row_bytes, &f->space);
+    return f->rows || rec_fail_memory(err);
 }
 
 /* The first of the rows in which this may be. */
@@ -133,18 +143,51 @@ place_of(const struct futures *f, uint64_t busy, uint32_t kind)
     return (void *)(f->rows + i * f->row_bytes);
 }
 
+/* The row that has this, or the one that is to have it. */
 static struct row *
-find_row(const struct futures *f, uint64_t busy, uint32_t kind)
+look_up(const struct futures *f, uint64_t busy, uint32_t kind)
 {
     struct row *first = place_of(f, busy, kind), *row = first;
     for (int i = 0; i < PROBES; i++) {
         row = (void *)((char *)first + (size_t)i * f->row_bytes);
-        if (row->busy == busy && row->kind == kind + 1)
+        if (!row->kind || (row->busy == busy && row->kind == kind + 1))
             return row;
-        if (!row->kind)
-            break;
-        if (i == PROBES - 1)
-            row = first;
+    }
+    return first;
+}
+
+/* Makes the table larger. Without memory for that it stays as it is. */
+static void
+grow(struct futures *f)
+{
+    size_t before = f->nrows;
+    size_t n = before * GROWTH < f->most_rows ? before * GROWTH : f->most_rows;
+    const char *old = f->rows;
+    void *space, *old_space = f->space;
+    char *rows = new_rows(n, f->row_bytes, &space);
+    if (!rows)
+        return;
+    f->space = space;
+    f->rows = rows;
+    f->nrows = n;
+    for (size_t i = 0; i < before; i++) {
+        const struct row *row = (const void *)(old + i * f->row_bytes);
+        if (row->kind)
+            memcpy(look_up(f, row->busy, row->kind - 1), row, f->row_bytes);
+    }
+    free(old_space);
+}
+
+static struct row *
+find_row(struct futures *f, uint64_t busy, uint32_t kind)
+{
+    struct row *row = look_up(f, busy, kind);
+    if (row->kind == kind + 1 && row->busy == busy)
+        return row;
+    f->nused += row->kind == 0;
+    if (f->nused > f->nrows / 2 && f->nrows < f->most_rows) {
+        grow(f);
+        row = look_up(f, busy, kind);
     }
     memset(row, 0, f->row_bytes);
     row->busy = busy;
