@@ -418,7 +418,7 @@ test_cycle(void **state)
 static void
 write_graph(const struct graph *graph,
             void (*put)(const struct graph *graph, struct rec_writer *writer),
-            char written[1000])
+            char written[2000])
 {
     char path[64];
     int fd = memfd_create("out", 0);
@@ -430,7 +430,7 @@ write_graph(const struct graph *graph,
     assert_non_null(writer);
     put(graph, writer);
     assert_true(rec_writer_close(writer, true, &err));
-    n = pread(fd, written, 999, 0);
+    n = pread(fd, written, 1999, 0);
     assert_true(n > 0);
     written[n] = '\0';
     close(fd);
@@ -449,7 +449,7 @@ test_write(void **state)
         "dep g 1a 2a 7 via=air\n"
         "dep g 2a 2b 8 kind=sync\n";
     struct graph g = graph_text(text);
-    char *expected = tabs(text), written[1000];
+    char *expected = tabs(text), written[2000];
     (void)state;
     write_graph(&g, graph_write, written);
     assert_string_equal(written, expected);
@@ -458,7 +458,7 @@ test_write(void **state)
 }
 
 /* A picture: label= before type=, work if it is given, and the time unless it is not
- * known; numbers with units. */
+ * known; numbers with units. A coll stands between its ops and those that wait for it. */
 static void
 test_write_dot(void **state)
 {
@@ -469,8 +469,10 @@ test_write_dot(void **state)
                    "op g 3 backward 0 10 flops=0\n"
                    "op g 4 task 35 10 label=sort\n"
                    "dep g 1 2 38535168\n"
-                   "dep g 2 3 8 kind=sync\n");
-    char written[1000];
+                   "dep g 2 3 8 kind=sync\n"
+                   "coll g sum all-reduce 2000000 ops=1,2\n"
+                   "dep g sum 4 0\n");
+    char written[2000];
     (void)state;
     write_graph(&g, graph_write_dot, written);
     assert_string_equal(
@@ -481,7 +483,12 @@ test_write_dot(void **state)
         "    \"3\" [label=\"3\\n0 s\", fillcolor=lightsalmon];\n"
         "    \"4\" [label=\"4\\nsort\\n35 s\", fillcolor=lightgrey];\n"
         "    \"1\" -> \"2\" [label=\"38.5 MB\"];\n"
-        "    \"2\" -> \"3\" [label=\"8 B\", style=dashed];\n}\n");
+        "    \"2\" -> \"3\" [label=\"8 B\", style=dashed];\n"
+        "    \"sum\" [shape=ellipse, fillcolor=white, "
+        "label=\"sum\\nall-reduce\\n2 MB\"];\n"
+        "    \"1\" -> \"sum\";\n"
+        "    \"2\" -> \"sum\";\n"
+        "    \"sum\" -> \"4\";\n}\n");
     graph_free(&g);
 }
 
