@@ -121,6 +121,33 @@ agents() { # OUT, parameters
     cmp given/policy/block.rec given/policy/compact.rec
 }
 
+# The policy is hardly trained. Its experts are those of three shapes, the same for clusters of other shapes, and eight for
+# clusters of hundreds of servers.
+@test "agents: train-many trains a policy for many clusters, and held-out measures it" {
+    [ -n "${EVERY-}" ] || skip "it takes half a minute: EVERY=1 trains"
+    [ -d "$ROOT/../shared/data/pipedream" ] || skip "../shared is not here"
+    export BIN=$BUILD/bin
+    JOBS=10 "$experiments/agents/train-many" "$ROOT/../shared/data/pipedream" 0.01 --generations=1 --jobs=30 --final=1 \
+        --held-out=0 >many.rec
+    awk -F'\t' '$1 == "expert" { n++; print $2 == n, $NF ~ /^cluster=/ ? $NF : "any" }' many.rec | uniq -c |
+        sed 's/^ *//' >experts
+    diff - experts <<'EXPERTS'
+4 1 cluster=a 2x2x2 cluster
+4 1 cluster=a 6x2x3 cluster
+4 1 cluster=a 4x4x2 cluster
+20 1 any
+EXPERTS
+    ROWS="2x2x2/../../alexnet.txt,../../vgg16.txt/fixed:50/95" JOBS=40 SEEDS=1..4 RULES='all@first all@fastest' \
+        "$experiments/agents/held-out" "$PWD/many.rec" >table
+    # a rate is a number of the 160 jobs, and the last column that of the policy less the least of the heuristics
+    awk -F' *[|] *' 'NR == 3 { best = $4; for (i = 5; i < 7; i++) if ($i < best) best = $i
+            split($8, less, " "); off = $7 - best - less[1]
+            whole = int($7 * 160 + 0.5)
+            print $2, $3, (off * off < 1e-6), (($7 * 160 - whole) ^ 2 < 1e-3), (whole > 16 && whole < 160), (less[3] > 0) }
+        END { print NR }' table >summary
+    diff - summary <<<$'2x2x2, alexnet vgg16, fixed:50 95 % 1 1 1 1\n3'
+}
+
 @test "spot: another network, other runs make what a fresh run makes" {
     spot old RUNS=4 MINUTES=600 >log 2>&1
     for other in ${EVERY+"RUNS=4 NETWORK=vgg"} "RUNS=3 NETWORK=vgg REMOVALS=0.50"; do
