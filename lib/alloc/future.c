@@ -15,7 +15,7 @@ enum {
     LANES = 16,           /* futures that are played side by side */
     ROWS_BYTES = 1 << 28, /* of the table, at most */
     ROWS = 1 << 20,       /* the same */
-    FIRST_ROWS = 1 << 12, /* before it grows, at most */
+    FIRST_ROWS = 1 << 8,  /* before it grows, at most */
     GROWTH = 16,
     PROBES = 4, /* rows in which a state may be */
     LINE = 64   /* bytes that the processor reads at once */
