@@ -244,6 +244,37 @@ test_many_values(void **state)
     }
 }
 
+/* Escapes are decoded in a buffer that grows with the text, here to 3 and to 300,000
+ * bytes. */
+static void
+test_escapes(void **state)
+{
+    const char *path = "in.json";
+    (void)state;
+    for (size_t n = 1; n <= 100000; n *= 100) {
+        struct json_map map = {0};
+        struct rec_reader *reader;
+        const char *read;
+        char *text = malloc(8 * n + 16), *end = text;
+        assert_non_null(text);
+        end = stpcpy(end, "{\"a\":\"");
+        for (size_t i = 0; i < n; i++)
+            end = stpcpy(end, "\\n\\u00fc");
+        end = stpcpy(end, "\"}");
+        write_file(path, text, (size_t)(end - text));
+        free(text);
+        reader = rec_reader_open(&path, 1, NULL, &err);
+        assert_non_null(reader);
+        assert_true(json_map_read(&map, reader, &err));
+        read = json_map_find(&map, "a")->text;
+        assert_int_equal(strlen(read), 3 * n);
+        for (size_t i = 0; i < n; i++)
+            assert_memory_equal(read + 3 * i, "\n\xc3\xbc", 3);
+        rec_reader_close(reader);
+        json_map_free(&map);
+    }
+}
+
 int
 main(void)
 {
@@ -251,7 +282,7 @@ main(void)
         cmocka_unit_test(test_lines),       cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_texts),       cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_long),        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_many_values),
+        cmocka_unit_test(test_many_values), cmocka_unit_test(test_escapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
