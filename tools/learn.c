@@ -45,6 +45,7 @@ struct learning {
     bool shared, apart;
     uint32_t units, value_units;
     uint64_t held_out, value_jobs, taught_jobs;
+    double value_margin;                 /* NAN: not given */
     const char *values, *taught;         /* of --values, --taught; NULL: none */
     const char *teacher;                 /* of --teacher */
     bool select;                         /* --select */
@@ -122,6 +123,7 @@ read_options(struct learning *l, const struct learn_args *args)
     double minutes = args->generations_given && !args->minutes_given ? INFINITY : 1;
 
     o->generations = UINT64_MAX;
+    l->value_margin = NAN;
     l->settings = (struct learn_settings){.cli = cli,
                                           .loads = args->loads_arg,
                                           .fractions = args->fractions_arg,
@@ -138,10 +140,13 @@ read_options(struct learning *l, const struct learn_args *args)
         !cli_count(cli, "units", args->units_arg, 0, ALLOC_UNITS_MAX, &units) ||
         !cli_amount(cli, "sigma", args->sigma_arg, false, &o->sigma) ||
         !cli_count(cli, "held-out", args->held_out_arg, 0, 1000000, &l->held_out) ||
-        !cli_count(cli, "value-jobs", args->value_jobs_arg, 1, 1000000000000,
+        !cli_count(cli, "value-jobs", args->value_jobs_arg, 0, 1000000000000,
                    &l->value_jobs) ||
         (args->value_units_given && !cli_count(cli, "value-units", args->value_units_arg,
                                                16, ALLOC_VALUE_UNITS, &value_units)) ||
+        (args->value_margin_given &&
+         !cli_amount(cli, "value-margin", args->value_margin_arg, false,
+                     &l->value_margin)) ||
         !cli_count(cli, "taught-jobs", args->taught_jobs_arg, 1, 1000000000000,
                    &l->taught_jobs) ||
         !cli_count(cli, "final", args->final_arg, 0, 100000, &final) ||
@@ -160,8 +165,10 @@ read_options(struct learning *l, const struct learn_args *args)
         return cli_usage(cli,
                          "--select trains nothing: leave --generations, --minutes and "
                          "--final out");
-    if ((args->value_jobs_given || args->value_units_given) && !args->values_given)
-        return cli_usage(cli, "--value-jobs and --value-units are for --values");
+    if ((args->value_jobs_given || args->value_units_given || args->value_margin_given) &&
+        !args->values_given)
+        return cli_usage(
+            cli, "--value-jobs, --value-units and --value-margin are for --values");
     if (value_units % 16)
         return cli_usage(cli, "--value-units must be a multiple of 16");
     if (args->taught_given != args->teacher_given ||
@@ -505,9 +512,10 @@ train_values(struct learning *l)
         value = &l->scorer->expert[expert - 1].value;
         own = *value;
         start = alloc_scorer_valued(l->scorer, (uint32_t)expert - 1);
-        *value = learn_value(
-            &l->options, (uint32_t)expert - 1, start, l->value_units, l->value_jobs,
-            l->options.seed + (uint32_t)expert * ALLOC_VALUE_STREAMS, &cli->err);
+        *value = learn_value(&l->options, (uint32_t)expert - 1, start, l->value_units,
+                             l->value_jobs, l->value_margin,
+                             l->options.seed + (uint32_t)expert * ALLOC_VALUE_STREAMS,
+                             &cli->err);
         alloc_value_free(own);
         if (!*value)
             return false;

@@ -243,7 +243,12 @@ struct alloc_value_options {
     const struct alloc_value_world *world;
     uint32_t nworlds;
     double discount; /* of a later job: 0 to below 1 */
-    uint64_t jobs;   /* in all streams */
+    /* In all streams. 0: nothing is trained, and the start gets another margin. */
+    uint64_t jobs;
+    /* How many jobs an answer must be worth more to take more servers than the fewest
+     * with which the job can start; nothing while it is trained. NAN: as of the start, or
+     * 0. */
+    double margin;
     /* Of the first layer: a multiple of 16, ALLOC_VALUE_UNITS at most. 0: as many as the
      * start has, or 128. */
     uint32_t units;

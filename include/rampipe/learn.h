@@ -206,15 +206,15 @@ struct alloc_scorer *learn_train(const struct learn_options *options,
 /**
  * Trains what states of a cluster are worth if jobs come as in the settings of an expert,
  * which must be of the same cluster (alloc_value_train()): as many streams of each, or
- * one more. It learns from `jobs` jobs; `start` may be NULL, and `units` 0. A value of
- * one setting is for jobs of that size, one of several for jobs of any. Deadlines and
- * blocked jobs count, whatever the objective of the course is. It ends early if the
- * course is stopped.
+ * one more. It learns from `jobs` jobs. `start` may be NULL, `units` and `jobs` may be 0,
+ * and `margin` NAN (struct alloc_value_options). A value of one setting is for jobs of
+ * that size, one of several for jobs of any. Deadlines and blocked jobs count, whatever
+ * the objective of the course is. It ends early if the course is stopped.
  * NULL: *err.
  */
 struct alloc_value *learn_value(const struct learn_options *options, uint32_t expert,
                                 const struct alloc_value *start, uint32_t units,
-                                uint64_t jobs, uint32_t seed,
+                                uint64_t jobs, double margin, uint32_t seed,
                                 struct rec_error *err) REC_MUST_CHECK;
 
 /** Who teaches an expert, and on which jobs. */

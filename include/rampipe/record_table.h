@@ -1005,6 +1005,9 @@ REC_ROW(VALUE, ALONE, "value",
     REC_FIELD("CLUSTER", TEXT, "which one it was trained for")
     REC_FIELD("SERVERS", COUNT, "how many that has, at most 64"),
     REC_KEY("discount", NUMBER, "what a job counts of the one before it")
+    REC_KEY("margin", NUMBER,
+          "how many jobs an answer must be worth more to take more servers than the "
+          "fewest with which the job can start; without the key, 0")
     REC_KEY("work", NUMBER,
           "the mean work of a job, server-seconds. A server that is free after r has "
           "four inputs, 1 - exp(-r / s), where s is 3/5 of work, a third of this, a "

@@ -235,15 +235,27 @@ refused(const struct value_sets *s, const struct value_state *state)
     return value_of_sets(s)->discount * value_worth(s, state) - 1;
 }
 
+static uint32_t
+servers_of(struct value_option option)
+{
+    return (uint32_t)__builtin_popcountll(option.taken);
+}
+
 uint32_t
 value_choose(struct value_sets *s, const struct value_state *state,
              const struct value_option *option, uint32_t n, double *worth)
 {
-    uint32_t best = n;
-    *worth = refused(s, state);
+    double margin = value_of_sets(s)->margin, most;
+    uint32_t best = n, fewest = UINT32_MAX;
+    for (uint32_t i = 0; margin > 0 && i < n; i++)
+        if (servers_of(option[i]) < fewest)
+            fewest = servers_of(option[i]);
+    *worth = most = refused(s, state);
     for (uint32_t i = 0; i < n; i++) {
         double start = started(s, state, option[i]);
-        if (start > *worth) {
+        double counted = start - (servers_of(option[i]) > fewest ? margin : 0);
+        if (counted > most) {
+            most = counted;
             *worth = start;
             best = i;
         }
@@ -270,6 +282,21 @@ value_knows(const struct alloc_value *v, const struct alloc_question *q)
     return v->work == 0 || (work <= 2 * v->work && work >= v->work / 2);
 }
 
+/* The fewest servers with which the job can start. */
+static bool
+find_fewest(struct alloc_question *q, uint32_t *fewest, struct rec_error *err)
+{
+    *fewest = UINT32_MAX;
+    for (uint32_t i = 0, n = alloc_question_count(q); i < n; i++) {
+        const struct alloc_alternative *a = alloc_question_try(q, i, err);
+        if (!a)
+            return false;
+        if (!a->cause && a->nservers < *fewest)
+            *fewest = a->nservers;
+    }
+    return true;
+}
+
 /* The state before the job is decided. Servers out of service are never free. */
 static void
 look(struct value_sets *s, const struct alloc_question *q, struct value_state *state)
@@ -290,10 +317,11 @@ bool
 value_decide(struct alloc_value *v, struct alloc_question *q, uint32_t *choice,
              double *worths, struct rec_error *err)
 {
-    uint32_t n = alloc_question_count(q);
+    uint32_t n = alloc_question_count(q), fewest = UINT32_MAX;
     struct value_state state;
     double best;
-    if (!v->sets && !(v->sets = value_sets_new(v, pricer_net(q->pricer), err)))
+    if ((!v->sets && !(v->sets = value_sets_new(v, pricer_net(q->pricer), err))) ||
+        (v->margin > 0 && !find_fewest(q, &fewest, err)))
         return false;
     look(v->sets, q, &state);
     best = refused(v->sets, &state);
@@ -311,6 +339,7 @@ value_decide(struct alloc_value *v, struct alloc_question *q, uint32_t *choice,
                         (struct value_option){q->tried[i].taken[0], a->finish - q->now});
         if (worths)
             worths[i] = worth;
+        worth -= a->nservers > fewest ? v->margin : 0;
         if (worth > best) {
             best = worth;
             *choice = i;
@@ -409,7 +438,7 @@ value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_er
     uint64_t servers, units = VALUE_UNITS;
     uint32_t size[VALUE_SHAPES], nshapes, nkinds;
     char *cluster = NULL;
-    double discount = NAN, work = NAN, kind[ROUNDS_KINDS];
+    double discount = NAN, work = NAN, margin = 0, kind[ROUNDS_KINDS];
     bool ok = rec_need(reader, rec, err) && rec_get_count(reader, rec, 2, &servers, err);
     if (ok && (servers < 1 || servers > 64))
         ok = rec_reader_fail(reader, err, "a value must have 1 to 64 servers");
@@ -419,6 +448,7 @@ value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_er
                              NET_TEXT_MAX);
     ok = ok && rec_key_number(reader, rec, "discount", &discount, err) &&
          rec_key_number(reader, rec, "work", &work, err) &&
+         rec_key_number(reader, rec, "margin", &margin, err) &&
          rec_key_count(reader, rec, "units", &units, err);
     if (ok && isnan(work))
         work = 0; /* it is for jobs of any size */
@@ -426,6 +456,8 @@ value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_er
         ok = rec_reader_fail(reader, err, "work= must be server-seconds above 0");
     if (ok && !(discount >= 0 && discount < 1))
         ok = rec_reader_fail(reader, err, "the value needs discount=, 0 to below 1");
+    if (ok && !(margin >= 0 && !isinf(margin)))
+        ok = rec_reader_fail(reader, err, "margin= must be a number of jobs, 0 or more");
     if (ok && (units < 1 || units > ALLOC_VALUE_UNITS || units % VALUE_GROUP))
         ok = rec_reader_fail(reader, err, "units= must be a multiple of %d, %d at most",
                              VALUE_GROUP, ALLOC_VALUE_UNITS);
@@ -434,8 +466,10 @@ value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_er
     if (ok && !(cluster = strndup(rec->field[1].ptr, rec->field[1].len)))
         ok = rec_fail_memory(err);
     if (ok && (v = value_new(cluster, (uint32_t)servers, (uint32_t)units, size, nshapes,
-                             work, kind, nkinds, err)))
+                             work, kind, nkinds, err))) {
         v->discount = discount;
+        v->margin = margin;
+    }
     free(cluster);
     return v;
 }
@@ -490,6 +524,8 @@ value_write(const struct alloc_value *v, struct rec_writer *writer)
     rec_text_field(writer, v->cluster);
     rec_uint_field(writer, v->servers);
     rec_num_key(writer, "discount", v->discount);
+    if (v->margin > 0)
+        rec_num_key(writer, "margin", v->margin);
     snprintf(text, sizeof text, "%.*g", DIGITS, v->work);
     if (v->work > 0)
         rec_text_key(writer, "work", text);

@@ -41,6 +41,10 @@ struct alloc_value {
     uint32_t units;                       /* of the first layer */
     uint32_t nshapes, size[VALUE_SHAPES]; /* servers of a block of each shape */
     double discount;
+    /* How many jobs an answer must be worth more to take more servers than the fewest
+     * with which the job can start. Where nearly all jobs fit, errors are larger than
+     * what more servers can gain. */
+    double margin;
     /* The mean of a job, server-seconds. 0: it is for jobs of any size, and times count
      * in the mean work of the jobs so far. */
     double work;

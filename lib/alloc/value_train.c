@@ -137,8 +137,8 @@ same_work(const struct alloc_value *v, const struct alloc_value *start)
 /* Takes the weights of a start, if it has the same inputs. Units that it does not have
  * change nothing at first: the second layer learns to listen to them. Nor do kinds, if it
  * has none. Its scales of time stay: for jobs of other sizes they are wrong, and
- * value_knows() would not let it decide. */
-static void
+ * value_knows() would not let it decide. False: it has not the same inputs. */
+static bool
 go_on(struct training *t)
 {
     struct alloc_value *v = t->value;
@@ -147,7 +147,7 @@ go_on(struct training *t)
         start->nshapes != v->nshapes ||
         memcmp(start->size, v->size, v->nshapes * sizeof *v->size) != 0 ||
         !same_work(v, start) || !same_kinds(v, start))
-        return;
+        return false;
     for (uint32_t i = 0; i < value_kinds_at(v) + start->nkinds; i++)
         memcpy(value_first(v, i), value_first(start, i),
                start->units * sizeof *v->weight);
@@ -165,6 +165,7 @@ go_on(struct training *t)
     for (uint32_t i = 0; i < start->nkinds; i++)
         v->kind[i] = start->kind[i];
     t->rate = RATE_START;
+    return true;
 }
 
 /* An empty cluster becomes worth 0. A start may have counted from elsewhere, and that
@@ -301,8 +302,14 @@ begin(struct training *t, const struct alloc_choosing *none, struct rec_error *e
     t->rate = RATE_FIRST;
     if (!draw_weights(t, err))
         return false;
-    go_on(t);
-    count_from_empty(t);
+    if (!go_on(t) && o->jobs == 0)
+        return rec_fail(
+            err, REC_USAGE,
+            "there is no value for such a cluster and such jobs to go on with");
+    if (o->jobs == 0)
+        t->value->discount = o->start->discount;
+    else
+        count_from_empty(t);
     return true;
 }
 
@@ -651,6 +658,7 @@ train(struct training *t, struct rec_error *err)
     for (uint32_t i = 1; i < nthreads; i++)
         pthread_join(thread[i], NULL);
     value_round(t->value);
+    t->value->margin = !isnan(o->margin) ? o->margin : o->start ? o->start->margin : 0;
     return ok;
 }
 

@@ -146,8 +146,8 @@ end_streams(struct streams *s)
 
 struct alloc_value *
 learn_value(const struct learn_options *options, uint32_t expert,
-            const struct alloc_value *start, uint32_t units, uint64_t jobs, uint32_t seed,
-            struct rec_error *err)
+            const struct alloc_value *start, uint32_t units, uint64_t jobs, double margin,
+            uint32_t seed, struct rec_error *err)
 {
     struct streams s = {.options = options};
     struct alloc_value *value = NULL;
@@ -156,6 +156,7 @@ learn_value(const struct learn_options *options, uint32_t expert,
                                           .nworlds = s.n,
                                           .discount = s.discount,
                                           .jobs = jobs,
+                                          .margin = margin,
                                           .units = units,
                                           .start = start,
                                           .seed = seed,

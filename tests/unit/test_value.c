@@ -64,6 +64,37 @@ test_network(void **state)
     alloc_value_free(v);
 }
 
+/* Two servers, of which the first may never be free: that is worth 4, all else 0. To take
+ * both is worth 4 more than to take the second alone, and is done with a margin below
+ * that. With any margin it is better than to refuse the job, if it cannot start else. */
+static void
+test_margin(void **state)
+{
+    struct alloc_value *v = value_new("", 2, 16, NULL, 0, 5, NULL, 0, &err);
+    const struct value_option option[] = {{2, INFINITY}, {3, INFINITY}};
+    struct value_sets *sets;
+    struct value_state now;
+    double worth;
+    (void)state;
+    assert_non_null(v);
+    v->discount = 1;
+    value_first(v, 0)[5] = 1;
+    value_second(v, 5)[3] = 1;
+    value_third(v)[3] = 4;
+    sets = value_sets_new(v, NULL, &err);
+    assert_non_null(sets);
+    value_empty(sets, 0, &now);
+    for (int margin = 0; margin <= 5; margin++) {
+        v->margin = margin;
+        assert_int_equal(value_choose(sets, &now, option, 2, &worth), margin < 4);
+        assert_near(worth, margin < 4 ? 4 : 0, 1e-6);
+        assert_int_equal(value_choose(sets, &now, option + 1, 1, &worth), 0);
+        assert_near(worth, 4, 1e-6);
+    }
+    value_sets_free(sets);
+    alloc_value_free(v);
+}
+
 /* An island of four servers has three blocks of two, of one shape, 01, 12 and 23, and two
  * of three, 012 and 123. Server 0 is free in s ln 2 and server 1 in twice that, so at
  * scale s the blocks have the inputs 3/4, 3/4, 0 and 3/4, 3/4. With server 3 out of
@@ -437,9 +468,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_network), cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_images),  cmocka_unit_test(test_rounds),
-        cmocka_unit_test(test_kinds),   cmocka_unit_test(test_same),
-        cmocka_unit_test(test_even)};
+        cmocka_unit_test(test_network), cmocka_unit_test(test_margin),
+        cmocka_unit_test(test_blocks),  cmocka_unit_test(test_images),
+        cmocka_unit_test(test_rounds),  cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_same),    cmocka_unit_test(test_even)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
