@@ -654,6 +654,9 @@ bool rec_writer_ok(const struct rec_writer *writer, struct rec_error *err) REC_M
 
 /** Passes the buffered bytes to the operating system. */
 void rec_writer_flush(struct rec_writer *writer);
+/** Fails with SIGPIPE, as a write would, if the output is a pipe that nobody reads any
+ * more: for a tool that works for long without writing. */
+void rec_writer_probe(struct rec_writer *writer);
 
 /**
  * Closes and frees the writer. If `whole`, it writes the trailer and gives a file its

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <fcntl.h>
@@ -321,6 +322,16 @@ rec_output_write(struct rec_output *output, const char *bytes, size_t len)
     output->z.next_in = (z_const Bytef *)(uintptr_t)bytes;
     output->z.avail_in = (unsigned)len;
     return pack(output, Z_NO_FLUSH);
+}
+
+int
+rec_output_probe(const struct rec_output *output)
+{
+    struct pollfd end = {output->fd, 0, 0};
+    if (poll(&end, 1, 0) <= 0 || !(end.revents & POLLERR))
+        return 0;
+    raise(SIGPIPE); /* as write() does */
+    return EPIPE;
 }
 
 /* Waits until the file is on the disk. 0, or an errno. */

@@ -36,6 +36,8 @@ struct rec_output *rec_output_open(const char *path);
 struct rec_output *rec_output_open_sink(const struct rec_sink *sink);
 /* `len` < 2^31. 0, or an errno. */
 int rec_output_write(struct rec_output *output, const char *bytes, size_t len);
+/* EPIPE, and the signal, if it is a pipe that nobody reads any more, else 0. */
+int rec_output_probe(const struct rec_output *output);
 /* From now on the output replaces only the file that is at its path now (or none, if
  * none is): if another file is there at the end, rec_output_close() fails with EEXIST and
  * keeps that file. 0, or an errno. */

@@ -158,6 +158,13 @@ rec_writer_flush(struct rec_writer *writer)
     writer->used = writer->summed = 0;
 }
 
+void
+rec_writer_probe(struct rec_writer *writer)
+{
+    if (!writer->failed)
+        writer->failed = rec_output_probe(writer->output);
+}
+
 /* Bytes of a field that copy_short() copies: most fields are that short. */
 enum { SHORT = 32, PAGE = 4096 /* bytes: no machine has smaller pages */ };
 

@@ -312,6 +312,7 @@ wait_for_events(struct run *run)
     if (run_listens(run) && (input.fd = rec_reader_descriptor(run->reader)) < 0)
         left = 0;
     rec_writer_flush(run->writer);
+    rec_writer_probe(run->writer);
     if (!run->ending && !rec_writer_ok(run->writer, run->err))
         return false;
     if (!run_pool_wait(run->pool, left, &input, 1, run->err))

@@ -235,9 +235,12 @@ C
     ended
     status_is 4 runtasks --log nowhere/log tasks.rec
     grep -qx 'runtasks: nowhere/log: No such file or directory' err
-    { runtasks -j 2 tasks.rec 2>err || echo $? >status; } | head -n 1 >out
+    # the reader goes away when there is nothing to write before the second task has ended
+    sed -i 's/exec sleep 60/sleep 60; touch late/' tasks.rec
+    { runtasks -j 2 tasks.rec 2>err || echo $? >status; } | grep -q '^done.a'
     [ "$(cat status)" = 141 ]
     [ ! -s err ]
+    [ ! -e late ]
     ended
 }
 
