@@ -16,7 +16,7 @@ enum {
     ROWS_BYTES = 1 << 28, /* of the table, at most */
     ROWS = 1 << 20,       /* the same */
     FIRST_ROWS = 1 << 8,  /* before it grows, at most */
-    GROWTH = 16,          /* then it has so many times the rows */
+    GROWTH = 16,          /* the factor by which it grows */
     PROBES = 4,           /* rows in which a state may be */
     LINE = 64             /* bytes that the processor reads at once */
 };

@@ -17,7 +17,7 @@ enum {
     /* The same. A larger table finds few more, and each look into it misses the cache. */
     OUTLINES = 1 << 16,
     FIRST_OUTLINES = 1 << 12, /* before it grows, at most */
-    GROWTH = 8,               /* then it has so many times the entries */
+    GROWTH = 8,               /* the factor by which it grows */
     /* But futures that are played again and again come back to the same states. */
     FUTURES = 32
 };
