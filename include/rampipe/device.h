@@ -80,6 +80,14 @@ bool device_table_read_shipped(struct device_table *table,
                                struct rec_error *err) REC_MUST_CHECK;
 /** The last device of this name; NULL: there is none. */
 const struct device *device_find(const struct device_table *table, const char *name);
+/** What ops of a class reach on a device at a precision: a row of this very device goes
+ * before one of any device, then one of this very precision before one of any, then the
+ * later one. With DEVICE_NPRECISIONS only rows of any precision count. NULL: there is
+ * none. */
+const struct device_reach *device_reach_find(const struct device_table *table,
+                                             const char *device,
+                                             enum device_precision precision,
+                                             struct rec_str kind);
 void device_table_free(struct device_table *table);
 
 /* ---- the roofline -------------------------------------------------------- */

@@ -4,18 +4,16 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Finds the row of a class that is most specific: one for this device beats one for any
- * device, then one for this precision beats one for any, then the last one holds. NULL:
- * there is none. */
-static const struct device_reach *
-find_reach(const struct device_roofline *roofline, struct rec_str kind)
+const struct device_reach *
+device_reach_find(const struct device_table *table, const char *device,
+                  enum device_precision precision, struct rec_str kind)
 {
     const struct device_reach *best = NULL;
     int most = -1;
-    for (size_t i = 0; i < roofline->table->nreaches; i++) {
-        const struct device_reach *row = &roofline->table->reach[i];
-        bool own = strcmp(row->device, roofline->device) == 0;
-        bool exact = row->precision == roofline->precision;
+    for (size_t i = 0; i < table->nreaches; i++) {
+        const struct device_reach *row = &table->reach[i];
+        bool own = strcmp(row->device, device) == 0;
+        bool exact = row->precision == precision;
         if ((own || strcmp(row->device, "any") == 0) &&
             (exact || row->precision == DEVICE_NPRECISIONS) &&
             rec_str_is(kind, row->kind) && 2 * own + exact >= most) {
@@ -78,8 +76,10 @@ device_seconds(const struct device_roofline *roofline, const struct device_work 
                    roofline->flat;
         return check_time(*seconds, err);
     }
-    reach = find_reach(roofline, kind);
-    memory = find_reach(roofline, rec_str("memory"));
+    reach =
+        device_reach_find(roofline->table, roofline->device, roofline->precision, kind);
+    memory = device_reach_find(roofline->table, roofline->device, roofline->precision,
+                               rec_str("memory"));
     if (!reach || !memory)
         return fail_class(roofline, reach ? rec_str("memory") : kind, err);
     if (work->gemm[0] > 0)

@@ -4,19 +4,22 @@
 
 #include <math.h>
 
+const enum device_precision kernel_precisions[] = {
+    DEVICE_FP32, DEVICE_TF32,        DEVICE_FP16,
+    DEVICE_BF16, DEVICE_NPRECISIONS, DEVICE_NPRECISIONS};
+
 static const double element[] = {4, 4, 2, 2, 1, 0.5625}; /* bytes, with scales */
 
 bool
 kernel_sheet_read(const struct device *device, enum kernel_dtype dtype,
                   struct kernel_sheet *sheet, struct rec_error *err)
 {
-    static const int peak[] = {DEVICE_FP32, DEVICE_TF32, DEVICE_FP16, DEVICE_BF16};
     *sheet = (struct kernel_sheet){.processors = (double)device->processors,
                                    .bandwidth = device->bandwidth,
                                    .element = element[dtype]};
     sheet->peak = dtype == KERNEL_FP8     ? device->fp8
                   : dtype == KERNEL_NVFP4 ? device->fp4
-                                          : device->peak[peak[dtype]];
+                                          : device->peak[kernel_precisions[dtype]];
     if (sheet->peak <= 0)
         return rec_fail(err, REC_NO, "%s has no peak for %s", device->name,
                         kernel_dtypes[dtype]);

@@ -32,7 +32,7 @@ struct kernel {
     enum kernel_dtype dtype;
     enum kernel_set set;
     struct kernel_sheet sheet;
-    double memory_share;
+    const struct device_reach *memory; /* NULL: there is none */
     struct way way[KERNEL_NOPS - 1][KERNEL_NPASSES];
     struct memo *memo;
     size_t memo_room, memo_used;
@@ -64,13 +64,8 @@ kernel_open(struct kernel_table *table, const char *device, enum kernel_dtype dt
     kernel->set = set;
     kernel->sheet = sheet;
     kernel->memo_room = MEMO_FIRST;
-    for (size_t i = 0; i < table->devices->nreaches; i++) {
-        const struct device_reach *reach = &table->devices->reach[i];
-        if (strcmp(reach->kind, "memory") == 0 &&
-            (strcmp(reach->device, "any") == 0 ||
-             strcmp(reach->device, found->name) == 0))
-            kernel->memory_share = reach->share;
-    }
+    kernel->memory = device_reach_find(table->devices, found->name,
+                                       kernel_precisions[dtype], rec_str("memory"));
     return kernel;
 }
 
@@ -215,11 +210,11 @@ predict_memory(const struct kernel *kernel, const struct kernel_shape *shape,
                struct kernel_answer *answer, struct rec_error *err)
 {
     double least = (double)shape->size[0] / kernel->device->bandwidth;
-    if (kernel->memory_share <= 0)
+    if (!kernel->memory)
         return rec_fail(err, REC_NO,
                         "no reach record says which share of the bandwidth ops of class "
                         "memory have");
-    answer->seconds = memory_launch + least / kernel->memory_share;
+    answer->seconds = memory_launch + least / kernel->memory->share;
     answer->share = least / answer->seconds;
     answer->how = KERNEL_SHEET;
     answer->check = NULL;
@@ -275,7 +270,7 @@ kernel_why(struct kernel *kernel, const struct kernel_shape *shape,
     else if (shape->op == KERNEL_MEMORY)
         snprintf(text, KERNEL_WHY_MAX,
                  "bytes at %g of the bandwidth, and a launch of %g s; never checked",
-                 kernel->memory_share, memory_launch);
+                 kernel->memory->share, memory_launch);
     if (text[0])
         return;
     way = &kernel->way[shape->op][shape->pass];

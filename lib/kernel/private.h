@@ -59,6 +59,9 @@ struct kernel_law {
     bool ready; /* x, y and noise of the points are known */
 };
 
+/* The precisions of device records, per type; DEVICE_NPRECISIONS: they do not have it. */
+extern const enum device_precision kernel_precisions[];
+
 /* A data sheet at one type. */
 struct kernel_sheet {
     double processors, bandwidth, peak, element;
