@@ -26,8 +26,14 @@ alloc_cluster_place_each(struct cli *cli, const char *option, const char *text,
                          struct alloc_cluster *cluster)
 {
     struct rec_error wrong;
+    char left_out[PLACE_WAYS_MAX], where[NET_TEXT_MAX];
     if (!place_list_parse(&cluster->ways, cluster->net, text, &wrong))
         return refuse(cli, option, &wrong);
+    place_ways_format(cluster->ways.left_out, left_out);
+    net_describe(cluster->net, where);
+    if (*left_out)
+        cli_tell(cli, "--%s: %s cannot place jobs on %s, and is left out", option,
+                 left_out, where);
     cluster->placer = cluster->ways.options[0];
     cluster->more = cluster->ways.options + 1;
     cluster->nmore = cluster->ways.n - 1;
@@ -67,9 +73,10 @@ void
 alloc_cluster_compare(const struct cli *cli, const struct alloc_cluster *cluster,
                       const char *file, struct place_ways trained)
 {
-    struct place_ways here =
-        place_ways_of(&cluster->placer, cluster->more, cluster->nmore);
+    struct place_ways here = {0, 0};
     char before[PLACE_WAYS_MAX], now[PLACE_WAYS_MAX];
+    trained = place_ways_suiting(trained, cluster->net);
+    place_ways_add(&here, &cluster->placer, cluster->more, cluster->nmore);
     place_ways_format(trained, before);
     place_ways_format(here, now);
     if (trained.kinds && strcmp(before, now) != 0)

@@ -396,9 +396,12 @@ train(struct learning *l)
         l->start = NULL;
         if (l->scorer)
             alloc_cluster_compare(cli, cluster, "the policy", l->scorer->ways);
-        if (l->scorer && (l->values || l->taught))
-            l->scorer->ways =
-                place_ways_of(&cluster->placer, cluster->more, cluster->nmore);
+        if (l->scorer && (l->values || l->taught)) {
+            l->scorer->ways = (struct place_ways){0, 0};
+            for (uint32_t i = 0; i < l->nclusters; i++, cluster++)
+                place_ways_add(&l->scorer->ways, &cluster->placer, cluster->more,
+                               cluster->nmore);
+        }
     } else {
         l->scorer = learn_train(&l->options, l->start, l->units, &generations, &stopped,
                                 &cli->err);

@@ -141,9 +141,11 @@ struct place_ways {
 };
 
 enum { PLACE_WAYS_MAX = 200, PLACE_PLACES_MAX = 999 };
-/** Those of `first` and n more. */
-struct place_ways place_ways_of(const struct place_options *first,
-                                const struct place_options *more, uint32_t n);
+/** Adds those of `first` and n more. */
+void place_ways_add(struct place_ways *ways, const struct place_options *first,
+                    const struct place_options *more, uint32_t n);
+/** Those of them that suit a network. */
+struct place_ways place_ways_suiting(struct place_ways ways, const struct net *net);
 /** Writes them as place_list_parse() reads them. */
 void place_ways_format(struct place_ways ways, char text[PLACE_WAYS_MAX]);
 /** Reads that; REC_DATA: *err says what would be right. */
@@ -164,12 +166,13 @@ struct place_list {
     struct place_options *options; /* [n] */
     uint32_t n;
     char *text; /* that they borrow */
+    struct place_ways left_out;
 };
 
 /** Reads a list with commas, or "any": all ways that suit the network and are not
  * numbered. NAME:1-9 are the first nine ways of a numbered kind, whose numbers ascend.
- * NULL: the default. REC_USAGE: *err says what would be right. To be freed even after an
- * error. */
+ * Ways that do not suit the network are left out if others do. NULL: the default.
+ * REC_USAGE: *err says what would be right. To be freed even after an error. */
 bool place_list_parse(struct place_list *list, const struct net *net, const char *text,
                       struct rec_error *err) REC_MUST_CHECK;
 void place_list_free(struct place_list *list);

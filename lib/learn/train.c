@@ -689,8 +689,6 @@ learn_train(const struct learn_options *options, const struct alloc_scorer *star
             uint32_t units, uint64_t *generations, bool *stopped, struct rec_error *err)
 {
     struct trainer t = {.options = options};
-    const struct alloc_admission_options *admission =
-        &options->worlds[0].course.admission;
     uint64_t settled = SETTLE;
     double end = 0;
     bool ok = prepare(&t, start, start ? start->units : units, err);
@@ -716,9 +714,10 @@ learn_train(const struct learn_options *options, const struct alloc_scorer *star
     *generations = t.generation;
     if (*stopped && t.generation > 0)
         ok = end_searches(&t, false, err);
-    if (ok)
-        t.result->ways =
-            place_ways_of(&admission->placer, admission->more, admission->nmore);
+    for (uint32_t i = 0; ok && i < options->nworlds; i++) {
+        const struct alloc_admission_options *a = &options->worlds[i].course.admission;
+        place_ways_add(&t.result->ways, &a->placer, a->more, a->nmore);
+    }
     if (!ok) {
         alloc_scorer_free(t.result);
         t.result = NULL;

@@ -77,6 +77,18 @@ place_options_name(const struct place_options *options, char name[PLACE_NAME_MAX
         snprintf(name, PLACE_NAME_MAX, "%s", options->kind->name);
 }
 
+struct place_ways
+place_ways_suiting(struct place_ways ways, const struct net *net)
+{
+    for (uint32_t i = 0; place_kinds[i]; i++)
+        if (!place_kinds[i]->suits(net)) {
+            ways.kinds &= ~((uint32_t)1 << i);
+            if (place_kinds[i]->numbered)
+                ways.places = 0;
+        }
+    return ways;
+}
+
 /* The number of a numbered way. */
 static uint64_t
 number_of(const struct place_options *options)
@@ -95,18 +107,16 @@ row_of(const struct place_kind *kind)
     return row;
 }
 
-struct place_ways
-place_ways_of(const struct place_options *first, const struct place_options *more,
-              uint32_t n)
+void
+place_ways_add(struct place_ways *ways, const struct place_options *first,
+               const struct place_options *more, uint32_t n)
 {
-    struct place_ways ways = {0, 0};
     for (uint32_t i = 0; i <= n; i++) {
         const struct place_options *way = i ? &more[i - 1] : first;
-        ways.kinds |= (uint32_t)1 << row_of(way->kind);
-        if (way->kind->numbered && number_of(way) > ways.places)
-            ways.places = (uint32_t)number_of(way);
+        ways->kinds |= (uint32_t)1 << row_of(way->kind);
+        if (way->kind->numbered && number_of(way) > ways->places)
+            ways->places = (uint32_t)number_of(way);
     }
-    return ways;
 }
 
 void
@@ -161,6 +171,19 @@ place_ways_parse(struct place_ways *ways, struct rec_str text, struct rec_error 
                             known, REC_SAID(way));
         ways->kinds |= (uint32_t)1 << row_of(kind);
     }
+    return true;
+}
+
+/* True if the way does not suit the network: it is left out. */
+static bool
+leaves_out(struct place_list *list, const struct net *net, const char *text)
+{
+    size_t length = strcspn(text, ":");
+    struct place_options way = {.kind = place_kind_find((struct rec_str){text, length}),
+                                .argument = text[length] ? text + length + 1 : NULL};
+    if (!way.kind || way.kind->suits(net))
+        return false;
+    place_ways_add(&list->left_out, &way, NULL, 0);
     return true;
 }
 
@@ -269,7 +292,8 @@ place_list_parse(struct place_list *list, const struct net *net, const char *tex
     if (!(rest = list->text = spread_all(text, err)))
         return false;
     while (ok && (way = strsep(&rest, ",")))
-        ok = add(list, net, way, err);
+        ok = ((rest || list->n > 0) && leaves_out(list, net, way)) ||
+             add(list, net, way, err);
     return ok;
 }
 
