@@ -74,12 +74,12 @@ alloc_cluster_compare(const struct cli *cli, const struct alloc_cluster *cluster
                       const char *file, struct place_ways trained)
 {
     struct place_ways here = {0, 0};
-    char before[PLACE_WAYS_MAX], now[PLACE_WAYS_MAX];
-    trained = place_ways_suiting(trained, cluster->net);
+    char before[PLACE_WAYS_MAX], suiting[PLACE_WAYS_MAX], now[PLACE_WAYS_MAX];
     place_ways_add(&here, &cluster->placer, cluster->more, cluster->nmore);
     place_ways_format(trained, before);
+    place_ways_format(place_ways_suiting(trained, cluster->net), suiting);
     place_ways_format(here, now);
-    if (trained.kinds && strcmp(before, now) != 0)
+    if (trained.kinds && strcmp(suiting, now) != 0)
         cli_warn(
             cli,
             "%s was trained with --heuristic %s, but jobs are placed with %s: it may "

@@ -261,11 +261,29 @@ take_job(struct allocator *r, const struct rec *rec)
            rec_locate(cli->reader, &cli->err);
 }
 
+/* Jobs are placed with the heuristics that the policy of --choose or --base is for. */
+static bool
+follow_policy(struct allocator *r)
+{
+    struct alloc_cluster *cluster = r->cluster;
+    struct place_ways ways = alloc_choosing_trained(&r->choosing);
+    char text[PLACE_WAYS_MAX];
+    if (!ways.kinds)
+        ways = alloc_choosing_trained(&r->base);
+    place_ways_format(place_ways_suiting(ways, cluster->net), text);
+    if (!*text)
+        return true;
+    place_list_free(&cluster->ways);
+    return alloc_cluster_place_each(r->cli, "heuristic", text, cluster);
+}
+
 /* Opens what needs the cluster, once that is known. */
 static bool
 start(struct allocator *r)
 {
     struct rec_error *err = &r->cli->err;
+    if (r->rules->follow && !follow_policy(r))
+        return false;
     for (int i = 0; i < 2; i++) {
         const struct alloc_choosing *c = i ? &r->base : &r->choosing;
         alloc_cluster_compare(r->cli, r->cluster, c->argument, alloc_choosing_trained(c));

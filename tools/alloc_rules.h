@@ -17,6 +17,7 @@ struct alloc_rules {
     bool (*place)(struct cli *cli, void *context, struct alloc_cluster *cluster);
     void *context;
     const char *refusal; /* of a cluster in the stream, if there may be none */
+    bool follow;         /* the heuristics of a policy replace those of the cluster */
     bool unplaced; /* refuse what an allocator writes, in a stream without cluster, too */
 };
 #define ALLOC_RULES(args)                                                               \

@@ -11,7 +11,7 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
 {
     struct ramp_cluster_options options = RAMP_CLUSTER_OPTIONS(args);
     const struct alloc_rules rules = {
-        ALLOC_RULES(args),
+        ALLOC_RULES(args), .follow = !args->heuristic_given,
         .refusal = "the stream has a cluster already: it has been through an allocator"};
     struct alloc_cluster cluster = {.net = NULL};
     bool ok;
