@@ -223,7 +223,7 @@ EXPERTS
     wait $learner
     grep -q "interrupted after" said
     # the progress is the share of the 9 minutes, of which little has passed
-    tr '\r' '\n' <said | grep -qE '^learn: [0-9] %, ([0-9]+ min [0-9]+ s left, )?[0-9,]+ generations'
+    tr '\r' '\n' <said | grep -qE '^learn: [0-9] %, ([0-9]+ (h|min) [0-9]+ (min|s) left, )?[0-9,]+ generations'
     had=$(sed -n 's/^#@\tlearn.*--final=0 --generations=\([0-9]*\) .*/\1/p' policy.r)
     train() { learn --threads 2 --generations "$had" --loads 100 --jobs 30 --held-out 0 "$@" in.r | grep -v '^#@'; }
     train --final 0 >again.r
