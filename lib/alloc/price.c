@@ -1,12 +1,12 @@
 /*
  * Prices graphs. Four results are remembered, because a million jobs may use a few
- * graphs: the plan of a graph; the layouts that its placements had (which op shares a
- * server with which), each with the costs of the geometries it was used with (sim.h);
- * the placement that a graph gets in a state of the cluster, and its outline (trial.h).
- * So a job whose graph and layout are known takes time in proportion to its servers, and
- * an alternative whose outline is known that of a look into a table.
+ * graphs: the plan of a graph; the layouts that its placements had (shelf.h); the
+ * placement that a graph gets in a state of the cluster, and its outline (trial.h). An
+ * alternative whose outline is known takes the time of a look into a table.
  */
 #include "price.h"
+
+#include "shelf.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,10 +16,6 @@ struct known {
     struct place_plan plan;
     bool planned;
     uint32_t degree;
-    /* A key, see key_of() and set_act_key() -> index into pricer->laid: [true] of layouts
-     * by which light plans are placed. */
-    struct rec_map layouts[2];
-    uint32_t recent; /* the index into pricer->laid of the layout that was found last */
     /* What placing it on an empty cluster gave, if that is known: */
     bool alone_known;
     enum place_outcome alone;
@@ -38,15 +34,6 @@ struct way {
     char name[PLACE_NAME_MAX];
 };
 
-/* A layout. */
-struct laid {
-    struct sim_layout *layout; /* NULL: the entry is unused */
-    bool light;                /* it is in known->layouts[light], */
-    struct rec_str key;        /* with this key */
-    char *own;                 /* the bytes of the key; NULL: those of layout->slot */
-    uint64_t serial;           /* which layout has this entry: counts those made */
-};
-
 struct pricer {
     const struct net *net;           /* borrowed */
     const struct graph_store *store; /* borrowed */
@@ -61,16 +48,7 @@ struct pricer {
     uint64_t settles, last_settled;
     struct known *known; /* per graph of the store */
     size_t nknown, known_room;
-    struct laid *laid;
-    uint32_t *vacant; /* indexes of unused entries of laid */
-    size_t nlaid, laid_room, nvacant, vacant_room;
-    uint64_t serial; /* layouts made so far */
-    struct sim_layouts pool;
-    /* Scratch: */
-    uint32_t *slots;    /* per server of a placement: its slot */
-    uint32_t *op_slots; /* per op: its slot */
-    uint32_t *key;      /* see set_key() */
-    size_t op_slots_room, key_room, nkey;
+    struct shelf shelf; /* the layouts */
 };
 
 struct pricer *
@@ -84,12 +62,11 @@ pricer_new(const struct place_options *options, const struct graph_store *store,
     }
     p->net = options->net;
     p->store = store;
-    p->pool.limit = layouts;
-    p->slots = calloc(net_servers(options->net), sizeof *p->slots);
     p->settled = calloc(net_servers(options->net) / 64 + 1, sizeof *p->settled);
-    if (!p->slots || !p->settled)
+    if (!p->settled)
         rec_fail_memory(err);
-    else if (pricer_add_way(p, options, err) &&
+    else if (shelf_init(&p->shelf, net_servers(options->net), layouts, err) &&
+             pricer_add_way(p, options, err) &&
              trials_init(&p->trials, net_servers(options->net), futures, err))
         return p;
     pricer_free(p);
@@ -145,23 +122,12 @@ pricer_free(struct pricer *p)
         place_vacancy_free(p->way[i].alone);
     }
     free(p->way);
-    for (size_t i = 0; i < p->nknown; i++) {
+    for (size_t i = 0; i < p->nknown; i++)
         place_plan_free(&p->known[i].plan);
-        rec_map_free(&p->known[i].layouts[false]);
-        rec_map_free(&p->known[i].layouts[true]);
-    }
-    for (size_t i = 0; i < p->nlaid; i++) {
-        sim_layout_free(p->laid[i].layout);
-        free(p->laid[i].own);
-    }
+    shelf_free(&p->shelf);
     trials_free(&p->trials);
     free(p->settled);
     free(p->known);
-    free(p->laid);
-    free(p->vacant);
-    free(p->slots);
-    free(p->op_slots);
-    free(p->key);
     free(p);
 }
 
@@ -265,239 +231,32 @@ pricer_degree(struct pricer *p, uint32_t index, uint32_t *degree, struct rec_err
     return known != NULL;
 }
 
-/*
- * Sets p->key, by which a layout of a light plan is looked up: for each number of parts
- * the slots of the first unit that has it. They say where all other units go, and are
- * much shorter than the slots of all ops. `slot` is per server if `server` is given,
- * which says the server of each member; else it is per op.
- */
-static bool
-set_key(struct pricer *p, const struct known *known, const uint32_t *slot,
-        const uint32_t *server, struct rec_error *err)
-{
-    const struct place_plan *plan = &known->plan;
-    const struct graph *graph = plan->graph;
-    p->nkey = 0;
-    if (!rec_grow(&p->key, &p->key_room, 1, sizeof *p->key, err)) /* of an empty graph */
-        return false;
-    for (uint32_t k = 0; k < plan->nkinds; k++) {
-        const struct graph_unit *unit = &graph->unit[plan->step[plan->kind[k]].unit];
-        if (!rec_grow(&p->key, &p->key_room, p->nkey + unit->parts, sizeof *p->key, err))
-            return false;
-        for (uint32_t i = unit->first; i < unit->first + unit->parts; i++)
-            p->key[p->nkey++] = slot[server ? server[i] : graph->member[i]];
-    }
-    return true;
-}
-
-/* The key of a layout in known->layouts: p->key of a light plan, else the slots of all
- * ops. It is a view of these numbers, not a copy. */
-static struct rec_str
-key_of(const struct pricer *p, const struct known *known, bool light,
-       const uint32_t *op_slots)
-{
-    size_t n = light ? p->nkey : known->plan.graph->nops;
-    return (struct rec_str){(const char *)(light ? p->key : op_slots),
-                            n * sizeof *op_slots};
-}
-
-/* Frees the layout at `place`, which no job holds. */
-static bool
-forget_layout(struct pricer *p, struct known *known, uint32_t place,
-              struct rec_error *err)
-{
-    if (!rec_grow(&p->vacant, &p->vacant_room, p->nvacant + 1, sizeof *p->vacant, err))
-        return false;
-    p->vacant[p->nvacant++] = place;
-    rec_map_remove(&known->layouts[p->laid[place].light], p->laid[place].key);
-    sim_layout_free(p->laid[place].layout);
-    free(p->laid[place].own);
-    p->laid[place] = (struct laid){0};
-    return true;
-}
-
 bool
 pricer_forget(struct pricer *p, struct rec_error *err)
 {
-    struct sim_layout *old;
-    while ((old = sim_layouts_excess(&p->pool, 0))) {
-        uint32_t graph = graph_store_find(p->store, rec_str(old->where.graph->id));
-        if (!forget_layout(p, &p->known[graph], old->tag, err))
-            return false;
-    }
-    return true;
-}
-
-/* True if this is a layout of the graph. */
-static bool
-is_layout_of(const struct laid *laid, const struct graph *graph)
-{
-    return laid->layout && laid->layout->where.graph == graph;
+    return shelf_forget(&p->shelf, err);
 }
 
 bool
 pricer_drop(struct pricer *p, uint32_t index, bool *dropped, struct rec_error *err)
 {
-    const struct graph *graph = p->store->graph[index];
-    *dropped = false;
-    for (uint32_t i = 0; i < p->nlaid; i++)
-        if (is_layout_of(&p->laid[i], graph) && p->laid[i].layout->holds > 0)
-            return true;
-    for (uint32_t i = 0; i < p->nlaid; i++)
-        if (is_layout_of(&p->laid[i], graph) &&
-            !forget_layout(p, &p->known[index], i, err))
-            return false;
-    if (index < p->nknown) {
+    if (!shelf_drop(&p->shelf, index, dropped, err))
+        return false;
+    if (*dropped && index < p->nknown) {
         place_plan_free(&p->known[index].plan);
-        rec_map_free(&p->known[index].layouts[false]);
-        rec_map_free(&p->known[index].layouts[true]);
-        p->known[index] = (struct known){0};
-    }
-    *dropped = true;
-    return true;
-}
-
-/* Puts a sealed layout among those that are known, and into the pool that bounds their
- * memory. The key is that of the plan, or of p->key, which is copied. */
-static bool
-keep_layout(struct pricer *p, struct known *known, bool light, struct sim_layout *layout,
-            struct rec_str key, uint32_t *place, struct rec_error *err)
-{
-    char *own = NULL;
-    if (key.ptr == (const char *)p->key) {
-        if (!(own = malloc(key.len + 1)))
-            return rec_fail_memory(err);
-        key.ptr = memcpy(own, key.ptr, key.len);
-    }
-    *place = (uint32_t)(p->nvacant ? p->vacant[p->nvacant - 1] : p->nlaid);
-    if (!rec_grow(&p->laid, &p->laid_room, p->nlaid + 1, sizeof *p->laid, err) ||
-        !rec_map_add(&known->layouts[light], key, *place, err)) {
-        free(own);
-        return false;
-    }
-    if (p->nvacant)
-        p->nvacant--;
-    else
-        p->nlaid++;
-    layout->tag = *place;
-    p->laid[*place] = (struct laid){layout, light, key, own, ++p->serial};
-    sim_layouts_add(&p->pool, layout);
-    return true;
-}
-
-/* Gives tasks priorities by which each server runs them in the order in which they were
- * placed: that is the order of the list schedule (tasks.c). */
-static bool
-set_turns(struct graph_layout *layout, struct rec_error *err)
-{
-    for (uint32_t i = 0; i < layout->nplaced; i++)
-        if (!graph_layout_prefer(layout, i, layout->nplaced - layout->placed[i], err))
-            return false;
-    return true;
-}
-
-/* Makes a layout that puts each op on its slot in p->op_slots. Ops are placed in the
- * order of the plan's steps, or in `order` if it is not NULL, each followed by its
- * twin. */
-static bool
-make_layout(struct pricer *p, struct known *known, bool light, uint32_t nslots,
-            const uint32_t *order, uint32_t *place, struct rec_error *err)
-{
-    const struct graph *graph = known->plan.graph;
-    struct graph_layout where;
-    struct sim_layout *layout;
-    uint32_t turn = 0;
-
-    if (!graph_layout_start(&where, rec_str(""), graph, nslots, err))
-        return false;
-    memcpy(where.slot, p->op_slots, graph->nops * sizeof *where.slot);
-    for (uint32_t i = 0; i < known->plan.nsteps; i++) {
-        const struct place_step *step = &known->plan.step[order ? order[i] : i];
-        const struct graph_unit *unit = &graph->unit[step->unit];
-        for (uint32_t j = 0; j < unit->parts; j++) {
-            uint32_t op = graph->member[unit->first + j], twin = graph->op[op].pair;
-            where.placed[op] = turn++;
-            if (twin != GRAPH_NONE)
-                where.placed[twin] = turn++;
-        }
-    }
-    where.nplaced = turn;
-    if (order && !set_turns(&where, err)) {
-        graph_layout_free(&where);
-        return false;
-    }
-    layout = sim_layout_new(&where, err);
-    if (layout && keep_layout(p, known, light, layout,
-                              key_of(p, known, light, layout->where.slot), place, err))
-        return true;
-    sim_layout_free(layout);
-    return false;
-}
-
-/* Sets p->op_slots: from the servers of all members, or for a light plan from p->key:
- * there each unit has the slots of the first unit with as many parts. */
-static bool
-set_op_slots(struct pricer *p, const struct known *known, bool light,
-             const uint32_t *server, struct rec_error *err)
-{
-    const struct place_plan *plan = &known->plan;
-    const struct graph *graph = plan->graph;
-    if (!rec_grow(&p->op_slots, &p->op_slots_room, graph->nops + 1, sizeof *p->op_slots,
-                  err))
-        return false;
-    for (size_t i = 0; !light && i < graph->nops; i++)
-        p->op_slots[graph->member[i]] = p->slots[server[i]];
-    for (uint32_t i = 0; light && i < plan->nsteps; i++) {
-        const struct graph_unit *unit = &graph->unit[plan->step[i].unit];
-        const uint32_t *slot = p->key;
-        for (uint32_t k = 0, parts;
-             (parts = graph->unit[plan->step[plan->kind[k]].unit].parts) != unit->parts;
-             k++)
-            slot += parts;
-        for (uint32_t j = 0; j < unit->parts; j++) {
-            p->op_slots[graph->member[unit->first + j]] = slot[j];
-            p->op_slots[graph->member[plan->twin[unit->first + j]]] = slot[j];
-        }
+        p->known[index] = (struct known){.planned = false};
     }
     return true;
 }
 
-/* The layout with the key at hand; REC_NONE: it is not known. Most placements of a graph
- * have one of a few layouts, so the last one is tried first. */
-static uint32_t
-look_up(const struct pricer *p, struct known *known, bool light)
-{
-    struct rec_str key = key_of(p, known, light, p->op_slots);
-    const struct laid *recent = known->recent < p->nlaid ? &p->laid[known->recent] : NULL;
-    uint32_t place;
-    if (recent && recent->light == light && is_layout_of(recent, known->plan.graph) &&
-        recent->key.len == key.len && memcmp(recent->key.ptr, key.ptr, key.len) == 0)
-        return known->recent;
-    if ((place = rec_map_get(&known->layouts[light], key)) != REC_NONE)
-        known->recent = place;
-    return place;
-}
-
-/* Finds the layout of a placement, or makes it. The slot of a server is its position
- * among the servers that the job holds. */
+/* Completes p->last, a trial that was placed in the layout at trial->place. */
 static bool
-find_layout(struct pricer *p, struct known *known, bool light,
-            const struct place_placement *placement, struct trial *t,
-            struct rec_error *err)
+set_cost(struct pricer *p, struct rec_error *err)
 {
-    for (uint32_t i = 0; i < placement->nheld; i++)
-        p->slots[placement->held[i]] = i;
-    if (light ? !set_key(p, known, p->slots, placement->server, err)
-              : !set_op_slots(p, known, false, placement->server, err))
-        return false;
-    t->place = look_up(p, known, light);
-    if (t->place == REC_NONE &&
-        ((light && !set_op_slots(p, known, true, NULL, err)) ||
-         !make_layout(p, known, light, t->nservers, placement->order, &t->place, err)))
-        return false;
-    t->layout = p->laid[t->place].layout;
-    t->serial = p->laid[t->place].serial;
-    return true;
+    struct trial *t = &p->last;
+    t->layout = p->shelf.laid[t->place].layout;
+    t->serial = p->shelf.laid[t->place].serial;
+    return sim_layout_cost(t->layout, p->net, t->servers, &t->cost, err);
 }
 
 /* Places a graph on the servers that `vacancy` says are free, and simulates a step. The
@@ -527,8 +286,9 @@ place_graph(struct pricer *p, uint32_t index, uint32_t way,
         return true;
     trial->servers = (uint32_t *)(uintptr_t)placement.held;
     trial->nservers = placement.nheld;
-    return find_layout(p, known, light, &placement, trial, err) &&
-           sim_layout_cost(trial->layout, p->net, trial->servers, &trial->cost, err);
+    return shelf_place(&p->shelf, index, &known->plan, light, &placement, &trial->place,
+                       err) &&
+           set_cost(p, err);
 }
 
 /* Does the way have no place whenever the one before it has none, if memory is no limit?
@@ -557,7 +317,8 @@ pricer_try_way(struct pricer *p, uint32_t index, uint32_t way, struct rec_error 
     /* A remembered trial is void if its layout was forgotten since: another one may have
      * its entry, with another serial. A serial of 0 means that nothing was placed. */
     const struct trial *trial = trials_find(&p->trials, index * p->nways + way);
-    if (trial && (trial->serial == 0 || p->laid[trial->place].serial == trial->serial))
+    if (trial &&
+        (trial->serial == 0 || p->shelf.laid[trial->place].serial == trial->serial))
         return trial;
     settle(p);
     if (fails_again(p, index, way))
@@ -606,109 +367,23 @@ pricer_outline(struct pricer *p, uint32_t index, uint32_t way, struct rec_error 
     return o;
 }
 
-/* ---- layouts that an agent has made ---------------------------------------- */
-
-/* True if a layout says nothing but slots, and its ops were placed in the order of the
- * plan: a heuristic might have made it. */
-static bool
-is_plain(const struct known *known, const struct graph_layout *where)
-{
-    const struct graph *graph = where->graph;
-    uint32_t turn = 0;
-    if (known->plan.tasks || where->priority || where->ntransfers)
-        return false;
-    for (uint32_t i = 0; i < known->plan.nsteps; i++) {
-        const struct graph_unit *unit = &graph->unit[known->plan.step[i].unit];
-        for (uint32_t j = unit->first; j < unit->first + unit->parts; j++) {
-            uint32_t twin = graph->op[graph->member[j]].pair;
-            if (where->placed[graph->member[j]] != turn++ ||
-                (twin != GRAPH_NONE && where->placed[twin] != turn++))
-                return false;
-        }
-    }
-    return true;
-}
-
-/* Sets p->key to all that a layout says. It is longer than the keys of plain ones. */
-static bool
-set_act_key(struct pricer *p, const struct graph_layout *where, struct rec_error *err)
-{
-    size_t nops = where->graph->nops, n = where->ntransfers,
-           words = sizeof(double) / sizeof(uint32_t),
-           all =
-               2 + 2 * nops + (where->priority ? words * nops : 0) + n * (1 + 2 * words);
-    uint32_t *at;
-    if (!rec_grow(&p->key, &p->key_room, all, sizeof *p->key, err))
-        return false;
-    at = p->key;
-    *at++ = where->priority != NULL;
-    *at++ = (uint32_t)n;
-    memcpy(at, where->slot, nops * sizeof *at);
-    memcpy(at + nops, where->placed, nops * sizeof *at);
-    at += 2 * nops;
-    if (where->priority)
-        memcpy(at, where->priority, nops * sizeof *where->priority);
-    at += where->priority ? words * nops : 0;
-    for (size_t i = 0; i < n; i++, at += 1 + 2 * words) {
-        const struct graph_transfer *transfer = &where->transfer[i];
-        *at = transfer->dep;
-        memcpy(at + 1, &transfer->channel, sizeof transfer->channel);
-        memcpy(at + 1 + words, &transfer->priority, sizeof transfer->priority);
-    }
-    p->nkey = all;
-    return true;
-}
-
-/* The key of a layout, and which map has it: those of a heuristic's if it is like one. */
-static bool
-find_key(struct pricer *p, const struct known *known, const struct graph_layout *where,
-         struct rec_str *key, bool *light, struct rec_error *err)
-{
-    size_t nops = where->graph->nops;
-    bool plain = is_plain(known, where);
-    *light = plain && place_is_light(p->way[0].placer, &known->plan);
-    if (*light) {
-        if (!set_key(p, known, where->slot, NULL, err) ||
-            !set_op_slots(p, known, true, NULL, err))
-            return false;
-        plain = memcmp(p->op_slots, where->slot, nops * sizeof *where->slot) == 0;
-    }
-    if (plain) {
-        *key = key_of(p, known, *light, where->slot);
-        return true;
-    }
-    *light = false;
-    if (!set_act_key(p, where, err))
-        return false;
-    *key = (struct rec_str){(const char *)p->key, p->nkey * sizeof *p->key};
-    return true;
-}
-
 const struct trial *
 pricer_lay(struct pricer *p, uint32_t index, struct graph_layout *where,
            const uint32_t *servers, struct rec_error *err)
 {
     struct known *known = know(p, index, err);
-    struct sim_layout *layout = NULL;
-    struct trial *t = &p->last;
-    struct rec_str key;
-    bool light;
-    if (!known || !find_key(p, known, where, &key, &light, err))
+    if (!known)
         return NULL;
-    *t = (struct trial){.key = index * p->nways + 1,
-                        .outcome = PLACE_PLACED,
-                        .servers = (uint32_t *)(uintptr_t)servers,
-                        .nservers = where->nslots,
-                        .place = rec_map_get(&known->layouts[light], key)};
-    if (t->place == REC_NONE &&
-        (!(layout = sim_layout_new(where, err)) ||
-         !keep_layout(p, known, light, layout, key, &t->place, err))) {
-        sim_layout_free(layout);
-        return NULL;
-    }
-    t->layout = p->laid[t->place].layout;
-    t->serial = p->laid[t->place].serial;
-    return sim_layout_cost(t->layout, p->net, servers, &t->cost, err) ? t : NULL;
+    p->last = (struct trial){.key = index * p->nways + 1,
+                             .outcome = PLACE_PLACED,
+                             .servers = (uint32_t *)(uintptr_t)servers,
+                             .nservers = where->nslots};
+    return shelf_take(&p->shelf, index, &known->plan,
+                      place_is_light(p->way[0].placer, &known->plan), where,
+                      &p->last.place, err) &&
+                   set_cost(p, err)
+               ? &p->last
+               : NULL;
 }
 
 bool
