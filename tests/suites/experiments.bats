@@ -132,18 +132,18 @@ agents() { # OUT, parameters
     awk -F'\t' '$1 == "expert" { n++; print $2 == n, $NF ~ /^cluster=/ ? $NF : "any" }' many.rec | uniq -c |
         sed 's/^ *//' >experts
     diff - experts <<'EXPERTS'
-4 1 cluster=a 2x2x2 cluster
-4 1 cluster=a 6x2x3 cluster
-4 1 cluster=a 4x4x2 cluster
-20 1 any
+6 1 cluster=a 2x2x2 cluster
+6 1 cluster=a 6x2x3 cluster
+6 1 cluster=a 4x4x2 cluster
+26 1 any
 EXPERTS
-    ROWS="2x2x2/../../alexnet.txt,../../vgg16.txt/fixed:50/95" JOBS=40 SEEDS=1..4 RULES='all@first all@fastest' \
+    ROWS="2x2x2/../../alexnet.txt,../../vgg16.txt/fixed:50/95" JOBS=40 SEEDS=1..8 RULES='all@first all@fastest' \
         "$experiments/agents/held-out" "$PWD/many.rec" >table
-    # a rate is a number of the 160 jobs, and the last column that of the policy less the least of the heuristics
+    # a rate is a number of the 320 jobs, and the last column that of the policy less the least of the heuristics
     awk -F' *[|] *' 'NR == 3 { best = $4; for (i = 5; i < 7; i++) if ($i < best) best = $i
             split($8, less, " "); off = $7 - best - less[1]
-            whole = int($7 * 160 + 0.5)
-            print $2, $3, (off * off < 1e-6), (($7 * 160 - whole) ^ 2 < 1e-3), (whole > 16 && whole < 160), (less[3] > 0) }
+            whole = int($7 * 320 + 0.5)
+            print $2, $3, (off * off < 1e-6), (($7 * 320 - whole) ^ 2 < 1e-3), (whole > 32 && whole < 320), (less[3] > 0) }
         END { print NR }' table >summary
     diff - summary <<<$'2x2x2, alexnet vgg16, fixed:50 95 % 1 1 1 1\n3'
 }
