@@ -40,6 +40,18 @@ alloc_cluster_place_each(struct cli *cli, const char *option, const char *text,
     return true;
 }
 
+bool
+alloc_cluster_follow(struct cli *cli, struct place_ways trained,
+                     struct alloc_cluster *cluster)
+{
+    char text[PLACE_WAYS_MAX];
+    place_ways_format(place_ways_suiting(trained, cluster->net), text);
+    if (!*text)
+        return true;
+    place_list_free(&cluster->ways);
+    return alloc_cluster_place_each(cli, "heuristic", text, cluster);
+}
+
 /* A server that the cluster does not have is a mistake: ignoring it would hide a wrong
  * cluster. */
 bool

@@ -26,6 +26,10 @@ bool alloc_cluster_place(struct cli *cli, const char *option, const char *text,
  * the first one becomes cluster->placer. */
 bool alloc_cluster_place_each(struct cli *cli, const char *option, const char *text,
                               struct alloc_cluster *cluster) REC_MUST_CHECK;
+/* The same of the ways that a policy was trained with, as far as they suit cluster->net.
+ * None: nothing changes. */
+bool alloc_cluster_follow(struct cli *cli, struct place_ways trained,
+                          struct alloc_cluster *cluster) REC_MUST_CHECK;
 /* Reads the list of --down; NULL: none. False: cli->err. */
 bool alloc_cluster_down(struct cli *cli, const char *text,
                         struct alloc_cluster *cluster) REC_MUST_CHECK;

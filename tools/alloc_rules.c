@@ -265,16 +265,10 @@ take_job(struct allocator *r, const struct rec *rec)
 static bool
 follow_policy(struct allocator *r)
 {
-    struct alloc_cluster *cluster = r->cluster;
     struct place_ways ways = alloc_choosing_trained(&r->choosing);
-    char text[PLACE_WAYS_MAX];
     if (!ways.kinds)
         ways = alloc_choosing_trained(&r->base);
-    place_ways_format(place_ways_suiting(ways, cluster->net), text);
-    if (!*text)
-        return true;
-    place_list_free(&cluster->ways);
-    return alloc_cluster_place_each(r->cli, "heuristic", text, cluster);
+    return alloc_cluster_follow(r->cli, ways, r->cluster);
 }
 
 /* Opens what needs the cluster, once that is known. */
