@@ -5,26 +5,32 @@
  * As alternatives of one job, the first N of them let a chooser decide which servers it
  * gets.
  *
- * All blocks of the cluster are listed once, as masks: it has 64 servers at most.
+ * All blocks of the cluster are listed once, as masks: it has 128 servers at most.
  */
 #include "private.h"
 
 #include <stdlib.h>
 
-enum { SERVERS = 64 };
+enum { SERVERS = 128, WORDS = SERVERS / 64 };
+
+/* A set of servers, or of other numbers: i is in it if bit i % 64 of word[i / 64] is. */
+struct set {
+    uint64_t word[WORDS];
+};
 
 /* The blocks of a number of parts. */
 struct blocks {
     uint32_t n;
-    uint64_t *mask;   /* per block: bit s for each server s */
-    uint64_t *holds;  /* per block: bit k - 1 if a block of k parts lies in it */
-    uint32_t *server; /* per block: its servers, in order of parts */
+    struct set *mask;  /* per block: its servers */
+    struct set *holds; /* per block: k - 1 is in it if a block of k parts lies in it */
+    struct set known;  /* the k - 1 for which that was looked up */
+    uint32_t *server;  /* per block: its servers, in order of parts */
 };
 
 /* What a placer keeps. */
 struct free_block {
     uint64_t nth;                  /* from 1 */
-    uint64_t block;                /* of the job: bit s for each server s */
+    const struct set *block;       /* of the job */
     struct blocks of[SERVERS + 1]; /* by the number of parts */
 };
 
@@ -46,6 +52,26 @@ release(void *own)
     free(f);
 }
 
+/* ---- sets ---------------------------------------------------------------- */
+
+static void
+add(struct set *set, uint32_t i)
+{
+    set->word[i / 64] |= (uint64_t)1 << i % 64;
+}
+
+/* Is all of `inner` in `outer`? */
+static bool
+lies_in(const struct set *inner, const struct set *outer)
+{
+    uint64_t outside = 0;
+    for (int w = 0; w < WORDS; w++)
+        outside |= inner->word[w] & ~outer->word[w];
+    return !outside;
+}
+
+/* ---- lists --------------------------------------------------------------- */
+
 static bool
 list_blocks(const struct net *net, uint32_t parts, struct blocks *b)
 {
@@ -57,23 +83,22 @@ list_blocks(const struct net *net, uint32_t parts, struct blocks *b)
         uint32_t *server = b->server + (size_t)i * parts;
         net_block(net, parts, i, server);
         for (uint32_t j = 0; j < parts; j++)
-            b->mask[i] |= (uint64_t)1 << server[j];
+            add(&b->mask[i], server[j]);
     }
     return b->mask && b->holds && b->server;
 }
 
-/* Notes which blocks of k parts lie in larger ones. */
+/* Notes in which blocks there is a block of k parts. */
 static void
-nest_blocks(struct free_block *f, uint32_t nservers, uint32_t k)
+nest_blocks(struct blocks *b, const struct blocks *inner, uint32_t k)
 {
-    const struct blocks *inner = &f->of[k];
-    for (uint32_t parts = k; parts <= nservers; parts++)
-        for (uint32_t i = 0; i < f->of[parts].n; i++)
-            for (uint32_t j = 0; j < inner->n; j++)
-                if (!(inner->mask[j] & ~f->of[parts].mask[i])) {
-                    f->of[parts].holds[i] |= (uint64_t)1 << (k - 1);
-                    break;
-                }
+    for (uint32_t i = 0; i < b->n; i++)
+        for (uint32_t j = 0; j < inner->n; j++)
+            if (lies_in(&inner->mask[j], &b->mask[i])) {
+                add(&b->holds[i], k - 1);
+                break;
+            }
+    add(&b->known, k - 1);
 }
 
 static void *
@@ -89,8 +114,6 @@ open(const struct place_options *options, struct rec_error *err)
         ok = rec_fail(err, REC_USAGE, "must be the number of a block, from 1");
     for (uint32_t k = 1; ok && k <= n; k++)
         ok = list_blocks(options->net, k, &f->of[k]) || rec_fail_memory(err);
-    for (uint32_t k = 1; ok && k <= n; k++)
-        nest_blocks(f, n, k);
     if (ok)
         return f;
     if (f)
@@ -103,21 +126,27 @@ static enum place_outcome
 begin(struct place_placer *p, const struct place_plan *plan)
 {
     struct free_block *f = p->own;
-    uint64_t left = f->nth, taken = ~p->vacancy->free[0], kinds = 0;
-    const struct blocks *b;
+    uint64_t left = f->nth;
+    struct set vacant = {{0}}, kinds = {{0}};
+    struct blocks *b;
     if (plan->largest > p->nservers)
         return PLACE_NO_BLOCK;
+    memcpy(vacant.word, p->vacancy->free, (p->nservers + 63) / 64 * sizeof *vacant.word);
     b = &f->of[plan->largest];
     for (uint32_t k = 0; k < plan->nkinds; k++) {
         uint32_t unit = plan->step[plan->kind[k]].unit,
                  parts = plan->graph->unit[unit].parts;
-        kinds |= parts ? (uint64_t)1 << (parts - 1) : 0;
         if (parts == plan->largest)
             p->failed = unit;
+        if (parts)
+            add(&kinds, parts - 1);
+        if (parts && !(b->known.word[(parts - 1) / 64] >> (parts - 1) % 64 & 1))
+            nest_blocks(b, &f->of[parts], parts);
     }
     for (uint32_t i = 0; i < b->n; i++)
-        if (!(b->mask[i] & taken) && !(kinds & ~b->holds[i]) && --left == 0) {
-            f->block = b->mask[i];
+        if (lies_in(&b->mask[i], &vacant) && lies_in(&kinds, &b->holds[i]) &&
+            --left == 0) {
+            f->block = &b->mask[i];
             return PLACE_PLACED;
         }
     return PLACE_NO_BLOCK;
@@ -130,7 +159,7 @@ find(struct place_placer *p, const struct graph_unit *unit, double memory)
     const struct free_block *f = p->own;
     const struct blocks *b = &f->of[unit->parts];
     for (uint32_t i = 0; i < b->n; i++)
-        if (!(b->mask[i] & ~f->block)) {
+        if (lies_in(&b->mask[i], f->block)) {
             memcpy(p->block, b->server + (size_t)i * unit->parts,
                    unit->parts * sizeof *p->block);
             if (place_take(p, unit, memory))
@@ -141,7 +170,7 @@ find(struct place_placer *p, const struct graph_unit *unit, double memory)
 
 const struct place_kind place_free_block = {.name = "free-block",
                                             .argument = "N",
-                                            .network = "clusters of at most 64 servers "
+                                            .network = "clusters of at most 128 servers "
                                                        "whose units need blocks",
                                             .suits = suits,
                                             .open = open,

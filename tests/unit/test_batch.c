@@ -103,11 +103,11 @@ test_wrong(void **state)
     assert_string_equal(why, "a batch needs one copy at least");
     options.copies = 1;
     assert_null(learn_batch_open(&options, why, sizeof why));
-    options.cluster = "ramp:65,1,1,1e12,inf"; /* as many alternatives as were named */
+    options.cluster = "ramp:129,1,1,1e12,inf"; /* as many alternatives as were named */
     options.place = "first-fit,free-block:1-2";
     assert_null(learn_batch_open(&options, why, sizeof why));
     assert_string_equal(why, "'first-fit,free-block:1-2' names ways that do not suit "
-                             "ramp:65,1,1,1e12,inf");
+                             "ramp:129,1,1,1e12,inf");
     learn_batch_close(NULL);
 }
 
