@@ -127,15 +127,15 @@ agents() { # OUT, parameters
     [ -n "${EVERY-}" ] || skip "it takes half a minute: EVERY=1 trains"
     [ -d "$ROOT/../shared/data/pipedream" ] || skip "../shared is not here"
     export BIN=$BUILD/bin
-    JOBS=10 "$experiments/agents/train-many" "$ROOT/../shared/data/pipedream" 0.01 --generations=1 --jobs=30 --final=1 \
-        --held-out=0 >many.rec
+    JOBS=10 TIMES="--generations 1 --jobs 30 --final 1 --held-out 0" "$experiments/agents/train-many" \
+        "$ROOT/../shared/data/pipedream" 0.01 --generations=1 --jobs=30 --final=1 --held-out=0 >many.rec
     awk -F'\t' '$1 == "expert" { n++; print $2 == n, $NF ~ /^cluster=/ ? $NF : "any" }' many.rec | uniq -c |
         sed 's/^ *//' >experts
     diff - experts <<'EXPERTS'
-6 1 cluster=a 2x2x2 cluster
-6 1 cluster=a 6x2x3 cluster
-6 1 cluster=a 4x4x2 cluster
-26 1 any
+7 1 cluster=a 2x2x2 cluster
+7 1 cluster=a 6x2x3 cluster
+7 1 cluster=a 4x4x2 cluster
+23 1 any
 EXPERTS
     ROWS="2x2x2/../../alexnet.txt,../../vgg16.txt/fixed:50/95" JOBS=40 SEEDS=1..8 RULES='all@first all@fastest' \
         "$experiments/agents/held-out" "$PWD/many.rec" >table
