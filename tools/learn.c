@@ -203,6 +203,7 @@ read_options(struct learning *l, const struct learn_args *args)
                              "%s has values of states, which training would drop: keep "
                              "them with --generations 0",
                              args->init_arg);
+    /* Jobs are placed as the policy was trained. */
     for (uint32_t i = 0; !args->heuristic_given && i < l->nclusters; i++)
         if (!alloc_cluster_follow(cli, l->start->ways, &l->clusters[i]))
             return false;

@@ -13,7 +13,7 @@
 
 enum { SERVERS = 128, WORDS = SERVERS / 64 };
 
-/* A set of servers, or of other numbers: i is in it if bit i % 64 of word[i / 64] is. */
+/* Of servers, or of other numbers: i is in it if bit i % 64 of word[i / 64] is 1. */
 struct set {
     uint64_t word[WORDS];
 };
@@ -58,6 +58,12 @@ static void
 add(struct set *set, uint32_t i)
 {
     set->word[i / 64] |= (uint64_t)1 << i % 64;
+}
+
+static bool
+has(const struct set *set, uint32_t i)
+{
+    return set->word[i / 64] >> i % 64 & 1;
 }
 
 /* Is all of `inner` in `outer`? */
@@ -138,9 +144,10 @@ begin(struct place_placer *p, const struct place_plan *plan)
                  parts = plan->graph->unit[unit].parts;
         if (parts == plan->largest)
             p->failed = unit;
-        if (parts)
-            add(&kinds, parts - 1);
-        if (parts && !(b->known.word[(parts - 1) / 64] >> (parts - 1) % 64 & 1))
+        if (parts == 0)
+            continue;
+        add(&kinds, parts - 1);
+        if (!has(&b->known, parts - 1))
             nest_blocks(b, &f->of[parts], parts);
     }
     for (uint32_t i = 0; i < b->n; i++)
