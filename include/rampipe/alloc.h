@@ -171,6 +171,8 @@ bool alloc_question_features(struct alloc_question *question, uint32_t i,
 struct alloc_expert {
     double center[ALLOC_REGIME]; /* the regime that it was trained for */
     char cluster[NET_TEXT_MAX];  /* the only cluster that it was trained on; "": any */
+    /* It decides about no job before as many have come: how they come is uncertain. */
+    uint64_t after;
     /* Owned, alloc_scorer_size() numbers: those of the ALLOC_FEATURES features, then for
      * each hidden unit those of the features in it, and that of its output. */
     double *weight;
@@ -184,12 +186,13 @@ struct alloc_expert {
 /**
  * A learned scorer is a mixture of experts. The expert whose center is nearest to the
  * regime gives the scores: of those that were trained on this cluster alone; if there are
- * none, of those for any cluster; if there are none, of all. Distances are in the units
- * of alloc_regime, and of equally near experts the first counts (the hard gate of a
- * nearest prototype, after Jacobs, Jordan, Nowlan and Hinton, "Adaptive Mixtures of Local
- * Experts", 1991). The alternative with the highest score is chosen if that is at least
- * 0; else the job is refused. If the expert has a value for the cluster, the answer is
- * chosen after which the state is worth most.
+ * none, of those for any cluster; if there are none, of all. Experts that wait for more
+ * jobs do not count, unless all of them wait. Distances are in the units of alloc_regime,
+ * and of equally near experts the first counts (the hard gate of a nearest prototype,
+ * after Jacobs, Jordan, Nowlan and Hinton, "Adaptive Mixtures of Local Experts", 1991).
+ * The alternative with the highest score is chosen if that is at least 0; else the job is
+ * refused. If the expert has a value for the cluster, the answer is chosen after which
+ * the state is worth most.
  */
 struct alloc_scorer {
     struct place_ways ways; /* used in training; none: not known */
@@ -206,8 +209,8 @@ void alloc_scorer_free(void *scorer);
 /** The number of weights of an expert that has `units` hidden units. */
 size_t alloc_scorer_size(uint32_t units);
 /** The score by the expert whose center is nearest to the regime in `feature`, on a
- * cluster that no expert is for. */
-double alloc_scorer_score(const struct alloc_scorer *scorer,
+ * cluster that no expert is for, where `jobs` have come, the one in question included. */
+double alloc_scorer_score(const struct alloc_scorer *scorer, uint64_t jobs,
                           const double feature[ALLOC_FEATURES]);
 /** The value of the expert that has one and is nearest to an expert, from 0: its own, if
  * it has one. Experts for other clusters do not count. NULL: no expert has. Borrowed. */

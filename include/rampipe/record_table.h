@@ -982,7 +982,9 @@ REC_ROW(EXPERT, ALONE, "expert",
     REC_KEY("need", NUMBER, "the same")
     REC_KEY("spread", NUMBER, "the same")
     REC_KEY("variation", NUMBER, "the same")
-    REC_KEY("cluster", TEXT, "the only one that it was trained on; without it, any"))
+    REC_KEY("cluster", TEXT, "the only one that it was trained on; without it, any")
+    REC_KEY("after", COUNT,
+          "as many jobs must have come before it decides; without it, none"))
 
 REC_ROW(WEIGHT, ALONE, "weight",
     "A weight of a learned chooser: the factor of a feature, or of the output of a "

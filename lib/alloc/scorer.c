@@ -129,25 +129,38 @@ whose(const struct alloc_scorer *s, const struct net *net, char text[NET_TEXT_MA
 
 /* The expert whose center is nearest to the regime among the features: of those for this
  * cluster; if there are none, of those for any; if there are none, of all. The cluster
- * may be NULL. */
+ * may be NULL. Those that wait for more than `jobs` count only if there are no others. */
 static const struct alloc_expert *
-expert_for(const struct alloc_scorer *s, const struct net *net,
+expert_for(const struct alloc_scorer *s, const struct net *net, uint64_t jobs,
            const double feature[ALLOC_FEATURES])
 {
     const struct alloc_expert *found = &s->expert[0];
     double nearest = INFINITY, regime[ALLOC_REGIME];
+    bool waits = true; /* the one found */
     char text[NET_TEXT_MAX];
     const char *cluster = whose(s, net, text);
     for (int i = 0; i < ALLOC_REGIME; i++)
         regime[i] = feature[alloc_regime[i].feature];
     for (uint32_t e = 0; s->nexperts > 1 && e < s->nexperts; e++) {
-        double far = distance(&s->expert[e], regime);
-        if (far < nearest && (!cluster || strcmp(s->expert[e].cluster, cluster) == 0)) {
+        const struct alloc_expert *expert = &s->expert[e];
+        double far = distance(expert, regime);
+        bool early = jobs <= expert->after;
+        if ((cluster && strcmp(expert->cluster, cluster) != 0) || (early && !waits))
+            continue;
+        if (far < nearest || (waits && !early)) {
             nearest = far;
-            found = &s->expert[e];
+            found = expert;
+            waits = early;
         }
     }
     return found;
+}
+
+static const struct alloc_expert *
+expert_asked(const struct alloc_scorer *s, const struct alloc_question *q,
+             const double feature[ALLOC_FEATURES])
+{
+    return expert_for(s, pricer_net(q->pricer), q->features->arrivals.n, feature);
 }
 
 /* Adds what four hidden units say. Their sums are taken side by side, so that additions
@@ -180,9 +193,10 @@ score_of(const double *weight, uint32_t units, const double *feature)
 }
 
 double
-alloc_scorer_score(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
+alloc_scorer_score(const struct alloc_scorer *s, uint64_t jobs,
+                   const double feature[ALLOC_FEATURES])
 {
-    return score_of(expert_for(s, NULL, feature)->weight, s->units, feature);
+    return score_of(expert_for(s, NULL, jobs, feature)->weight, s->units, feature);
 }
 
 bool
@@ -203,7 +217,7 @@ scorer_value(void *scorer, struct alloc_question *q, struct alloc_value **value,
             continue;
         if (!alloc_question_features(q, i, feature, err))
             return false;
-        *value = expert_for(s, pricer_net(q->pricer), feature)->value;
+        *value = expert_asked(s, q, feature)->value;
         if (*value && !(value_suits(*value, q) && value_knows(*value, q)))
             *value = NULL;
         return true;
@@ -235,7 +249,7 @@ alloc_scorer_judge(void *self, struct alloc_question *q, uint32_t *choice, doubl
         if (!alloc_question_features(q, i, feature, err))
             return false;
         if (!weight)
-            weight = expert_for(s, pricer_net(q->pricer), feature)->weight;
+            weight = expert_asked(s, q, feature)->weight;
         score = score_of(weight, s->units, feature);
         if (*choice == ALLOC_NONE ? score >= 0 : score > best) {
             best = score;
@@ -384,6 +398,8 @@ read_expert(struct alloc_scorer *s, bool first, const struct rec_reader *reader,
         if (isnan(expert->center[i]))
             return rec_reader_fail(reader, err, "the expert has no %s=", name);
     }
+    if (!rec_key_count(reader, rec, "after", &expert->after, err))
+        return false;
     if (rec_find_key(rec, "cluster", &cluster)) {
         if (cluster.len >= sizeof expert->cluster)
             return rec_reader_fail(reader, err, "cluster= must have fewer than %zu bytes",
@@ -525,6 +541,8 @@ alloc_scorer_write(const struct alloc_scorer *s, struct rec_writer *writer)
                             s->expert[e].center[i]);
             if (*s->expert[e].cluster)
                 rec_text_key(writer, "cluster", s->expert[e].cluster);
+            if (s->expert[e].after)
+                rec_uint_key(writer, "after", s->expert[e].after);
             rec_end(writer);
         }
         write_weights(s->expert[e].weight, s->units, writer);

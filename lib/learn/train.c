@@ -380,14 +380,17 @@ start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_e
 {
     double *points;
     uint32_t n = propose(t, start, &points, err);
+    bool as_many = start && start->nexperts == t->nsearches;
     bool ok = n > 0 && make_room(t, err) && find_centers(t, err);
     for (uint32_t i = 0; ok && i < t->nsearches; i++)
         t->search[i].points = points;
     ok = ok && judge(t, n, EPISODES_PER_START, err);
     for (uint32_t i = 0; ok && i < t->nsearches; i++) {
         uint32_t best = best_point(&t->search[i], n);
-        if (start && start->nexperts == t->nsearches && !is_better(t, i, best, i))
+        if (as_many && !is_better(t, i, best, i))
             best = i; /* the expert of this setting in the file */
+        if (as_many)
+            t->search[i].expert->after = start->expert[i].after;
         t->search[i].sigma = t->options->sigma;
         ok = start_search(t, i, points + best * t->n, err);
         memcpy(t->search[i].first, t->search[i].start, t->n * sizeof *points);

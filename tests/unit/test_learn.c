@@ -236,9 +236,9 @@ test_scorer(void **state)
     weight[0] = 2;
     weight[ALLOC_FEATURES + 1] = 0.5;
     weight[2 * ALLOC_FEATURES] = 3;
-    assert_near(alloc_scorer_score(scorer, x), 0.5 + 3 * rng_tanh(0.75));
+    assert_near(alloc_scorer_score(scorer, 1, x), 0.5 + 3 * rng_tanh(0.75));
     x[1] = -1.5;
-    assert_near(alloc_scorer_score(scorer, x), 0.5 - 3 * rng_tanh(0.75));
+    assert_near(alloc_scorer_score(scorer, 1, x), 0.5 - 3 * rng_tanh(0.75));
     alloc_scorer_free(scorer);
 }
 
@@ -260,7 +260,8 @@ test_experts(void **state)
         double at[2] = {k / 4 - 1., k % 4 - 1.}, x[ALLOC_FEATURES] = {1};
         x[load] = at[0] * alloc_regime[0].unit;
         x[need] = at[1] * alloc_regime[1].unit;
-        assert_near(alloc_scorer_score(scorer, x), 5 - 2 * at[0] - 4 * at[1] > 0 ? 1 : 2);
+        assert_near(alloc_scorer_score(scorer, 1, x),
+                    5 - 2 * at[0] - 4 * at[1] > 0 ? 1 : 2);
     }
     alloc_scorer_free(scorer);
 }
