@@ -38,8 +38,8 @@ kernel_covariance(const double p[KERNEL_NPARAMETERS], const double a[KERNEL_NCOO
     return covariance(p, distance(p, a, b));
 }
 
-double
-kernel_noise(const double p[KERNEL_NPARAMETERS], double form)
+static double
+noise_of(const double p[KERNEL_NPARAMETERS], double form)
 {
     const double *spread = p + KERNEL_NCONSTANTS + KERNEL_NCOORDINATES;
     double small = spread[KERNEL_SHORT] * 1e-5 / form;
@@ -64,7 +64,7 @@ kernel_law_ready(struct kernel_law *law, struct rec_error *err)
         for (int j = 0; j < KERNEL_NCOORDINATES; j++)
             point->x[j] = form.x[j];
         point->y = log(point->seconds / form.seconds);
-        point->noise = kernel_noise(law->p, form.seconds);
+        point->noise = noise_of(law->p, form.seconds);
         sum[point->shape.pass] += point->y;
         count[point->shape.pass]++;
     }

@@ -84,7 +84,6 @@ void kernel_form(const double p[KERNEL_NPARAMETERS], const struct kernel_sheet *
 double kernel_covariance(const double p[KERNEL_NPARAMETERS],
                          const double a[KERNEL_NCOORDINATES],
                          const double b[KERNEL_NCOORDINATES]);
-double kernel_noise(const double p[KERNEL_NPARAMETERS], double form);
 /* Computes x, y and noise of the points, and the means of passes that are not known. */
 bool kernel_law_ready(struct kernel_law *law, struct rec_error *err) REC_MUST_CHECK;
 /* The estimate at a place; *similar: correlation with the most similar point. */

@@ -285,8 +285,6 @@ struct parallel_traffic parallel_traffic_of(const struct parallel_model *model,
 unsigned parallel_tensor_times(const struct parallel_model *model,
                                const struct parallel_mix *mix,
                                const struct parallel_kind *kind);
-/* Of n that are drawn `times` times at random, the mean number that is drawn. */
-double parallel_distinct(double n, double times);
 /* Seconds in which the tokens of a rank, so many bytes, go each to this number of experts
  * that lie anywhere in the expert group, or come back. As the libraries of 2025 do it, a
  * token is sent once to each node that needs it, and there once to each rank. */

@@ -112,8 +112,9 @@ parallel_exchange(const struct parallel_mix *mix, const struct parallel_machine 
            factor(kind, n) * bytes / fmin(machine->inside * 0.78, g.here * adapter);
 }
 
-double
-parallel_distinct(double n, double times)
+/* Of n that are drawn `times` times at random, the mean number that is drawn. */
+static double
+distinct(double n, double times)
 {
     return n * (1 - pow(1 - 1 / n, times));
 }
@@ -125,15 +126,13 @@ parallel_dispatch(const struct parallel_mix *mix, const struct parallel_machine 
     struct group g = group_of(mix, machine, PARALLEL_EXPERT);
     double n = g.ranks, nodes = n / g.here;
     double adapter = machine->adapter * machine->stack->adapter;
-    double here =
-        parallel_distinct(n, experts) / n * (g.here - 1) * bytes / machine->inside;
+    double here = distinct(n, experts) / n * (g.here - 1) * bytes / machine->inside;
     if (n < 2 || bytes <= 0)
         return 0;
     if (nodes < 2)
-        return inside(machine, "all-to-all", n, parallel_distinct(n, experts) * bytes);
+        return inside(machine, "all-to-all", n, distinct(n, experts) * bytes);
     return machine->latency * nodes +
-           fmax(here, parallel_distinct(nodes, experts) * (nodes - 1) / nodes * bytes /
-                          adapter);
+           fmax(here, distinct(nodes, experts) * (nodes - 1) / nodes * bytes / adapter);
 }
 
 double
@@ -163,6 +162,6 @@ parallel_traffic_of(const struct parallel_model *model, const struct parallel_mi
         traffic.keys = ELEMENT * mix->micro * model->sequence * width * kv /
                        parallel_divided_kv(model, mix);
     traffic.dispatched =
-        traffic.tensor * mix->etp / mix->tp * parallel_distinct(mix->ep, t->experts_used);
+        traffic.tensor * mix->etp / mix->tp * distinct(mix->ep, t->experts_used);
     return traffic;
 }

@@ -59,8 +59,9 @@ is_exchange(struct rec_str s)
     return rec_exchange_name(i) != NULL;
 }
 
-bool
-rec_is_id(struct rec_str s)
+/* Is the text an id: not empty, without comma and '='? */
+static bool
+is_id(struct rec_str s)
 {
     /* A plain loop: most ids are too short for memchr() to be faster. */
     for (size_t i = 0; i < s.len; i++)
@@ -101,7 +102,7 @@ is_ids(struct rec_str s)
 {
     struct rec_str part;
     while (rec_str_split(&s, ',', &part))
-        if (!rec_is_id(part))
+        if (!is_id(part))
             return false;
     return true;
 }
@@ -112,7 +113,7 @@ rec_is_kind(struct rec_str s, enum rec_kind kind)
     uint64_t n[4];
     double x;
     switch (kind) {
-    case REC_KIND_ID: return rec_is_id(s);
+    case REC_KIND_ID: return is_id(s);
     case REC_KIND_IDS:
     case REC_KIND_NAMES: return is_ids(s);
     case REC_KIND_NUMBER:

@@ -65,8 +65,6 @@ const struct rec_field_spec *rec_list_find(const struct rec_field_spec *list,
 /* Reads a number. False if it is none, or one that the kind does not allow. */
 bool rec_parse_number(struct rec_str text, enum rec_kind kind, double *value);
 
-/* Is the text an id: not empty, without comma and '='? */
-bool rec_is_id(struct rec_str s);
 /* Makes the checks that need at most the number of fixed fields: the line is UTF-8, and
  * no key occurs twice. */
 bool rec_check_line(const struct rec_reader *reader, const struct rec *rec,

@@ -18,8 +18,8 @@ sim_carrier_take_piece(struct sim_carrier *c, struct rec_error *err)
     return (uint32_t)c->npieces++;
 }
 
-void
-sim_carrier_free_piece(struct sim_carrier *c, uint32_t i)
+static void
+release_piece(struct sim_carrier *c, uint32_t i)
 {
     c->piece[i].version++;
     c->piece[i].sent = NONE;
@@ -230,7 +230,7 @@ end_piece(void *context, uint64_t id, double time)
         c->free_sent = c->piece[id].sent;
         c->arrived(c->context, sent->token);
     }
-    sim_carrier_free_piece(c, (uint32_t)id);
+    release_piece(c, (uint32_t)id);
 }
 
 bool
@@ -422,7 +422,7 @@ move_piece(struct sim_carrier *c, struct sim_carrier *from, uint32_t i, uint32_t
         from->sent[old].next = from->free_sent;
         from->free_sent = old;
     }
-    sim_carrier_free_piece(from, i);
+    release_piece(from, i);
     if (!find_group(c, from, &piece, err))
         return false;
     if (!part || piece.group == NONE)

@@ -90,7 +90,6 @@ const struct known_route *sim_carrier_route(const struct sim_carrier *c, uint32_
                                             uint32_t to, const uint32_t **link);
 /** The index of a piece that was free; NONE: *err. */
 uint32_t sim_carrier_take_piece(struct sim_carrier *c, struct rec_error *err);
-void sim_carrier_free_piece(struct sim_carrier *c, uint32_t i);
 
 /* ---- folded.c ---------------------------------------------------------------- */
 

@@ -47,9 +47,9 @@ grow_slots(struct sim_reasons_table *t, struct rec_error *err)
     return true;
 }
 
-struct sim_held *
-sim_reasons_find(struct sim_first *r, uint32_t exchange, uint32_t link,
-                 struct rec_error *err)
+/* The place of an exchange and a link. NULL: *err. */
+static struct sim_held *
+find_held(struct sim_first *r, uint32_t exchange, uint32_t link, struct rec_error *err)
 {
     struct sim_reasons_table *t = &r->now;
     size_t at;
@@ -188,11 +188,11 @@ add_piece(struct sim_carrier *c, const struct piece *piece, struct sim_first *r,
     rate = flow_rate(c->links, piece->flow);
     on = links_of(c, piece);
     for (uint32_t i = 0; i < on.n; i++) {
-        if (!(held = sim_reasons_find(r, exchange, why->name[on.link[i]], err)))
+        if (!(held = find_held(r, exchange, why->name[on.link[i]], err)))
             return false;
         held->bytes += rate * seconds * (on.crossing ? on.crossing[i] : 1);
     }
-    if (!(held = sim_reasons_find(r, exchange, why->name[tight], err)))
+    if (!(held = find_held(r, exchange, why->name[tight], err)))
         return false;
     if (held->mark == why->mark)
         return true;

@@ -42,10 +42,6 @@ struct sim_reasons_table {
 void sim_reasons_send(struct sim_first *reasons, uint32_t exchange, double time);
 void sim_reasons_arrive(struct sim_first *reasons, uint32_t exchange, double time);
 
-/** The place of an exchange and a link. NULL: *err. */
-struct sim_held *sim_reasons_find(struct sim_first *reasons, uint32_t exchange,
-                                  uint32_t link, struct rec_error *err) REC_MUST_CHECK;
-
 /** What the last step that is over says of an exchange; `alone` is not set. False: it was
  * not sent. */
 bool sim_reasons_of(const struct sim_first *reasons, uint32_t exchange,
