@@ -6,6 +6,7 @@
 #include "main.h"
 
 #include "graph_times.h"
+#include "learn_inputs.h"
 #include "learn_settings.h"
 #include "net_option.h"
 #include "ramp_cluster.h"
@@ -19,30 +20,18 @@
 /* The first seed of held-out episodes; those of training are smaller. */
 enum { HELD_OUT = 1000001 };
 
-/* Graphs and jobs of a stream. */
-struct input {
-    struct graph_reading reading;
-    struct rec_map known; /* alternatives -> template */
-    struct learn_template *templates;
-    uint32_t ntemplates;
-    size_t template_room;
-};
-
 struct learning {
     struct cli *cli;
     struct learn_options options;
     struct learn_course_options course; /* what all worlds have in common */
     struct alloc_cluster *clusters;
     uint32_t nclusters;
-    struct input **inputs;
-    uint32_t ninputs;
-    bool ended; /* the last of them */
+    struct learn_inputs inputs;
     struct learn_world *worlds;
     struct learn_settings settings;
-    size_t cluster_room, input_room;
-    const char *advice; /* for graphs without times */
+    size_t cluster_room;
     struct rec_arena arena;
-    bool shared, apart;
+    bool shared;
     uint32_t units, value_units;
     uint64_t held_out, value_jobs, taught_jobs;
     double value_margin;                 /* NAN: not given */
@@ -186,7 +175,7 @@ read_options(struct learning *l, const struct learn_args *args)
     l->course.stop = is_interrupted;
     l->shared = args->shared_flag;
     l->options.by_shape = args->by_shape_flag;
-    l->apart = args->apart_flag;
+    l->inputs.apart = args->apart_flag;
     o->seconds = 60 * minutes;
     l->units = (uint32_t)units;
     l->value_units = (uint32_t)value_units;
@@ -207,59 +196,6 @@ read_options(struct learning *l, const struct learn_args *args)
     for (uint32_t i = 0; !args->heuristic_given && i < l->nclusters; i++)
         if (!alloc_cluster_follow(cli, l->start->ways, &l->clusters[i]))
             return false;
-    return true;
-}
-
-/* ---- the input ----------------------------------------------------------- */
-
-/* The input that is being read; a stream is an input of its own. NULL: cli->err. */
-static struct input *
-current_input(struct learning *l)
-{
-    if (l->ended) {
-        struct input *in;
-        if (!rec_grow(&l->inputs, &l->input_room, l->ninputs + 1, sizeof *l->inputs,
-                      &l->cli->err) ||
-            !(in = l->inputs[l->ninputs] = calloc(1, sizeof *in))) {
-            rec_fail_memory(&l->cli->err);
-            return NULL;
-        }
-        in->reading.store.advice = l->advice;
-        l->ninputs++;
-        l->ended = false;
-    }
-    return l->inputs[l->ninputs - 1];
-}
-
-/* What follows is another input. */
-static bool
-end_input(struct learning *l)
-{
-    bool ended = l->ended;
-    l->ended = true;
-    return ended || graph_reading_end(&l->inputs[l->ninputs - 1]->reading, &l->cli->err);
-}
-
-static bool
-take_job(struct learning *l, struct input *in)
-{
-    struct cli *cli = l->cli;
-    const struct graph_job *job = &in->reading.job;
-    struct rec_str rest, id;
-    const struct graph_store *store = &in->reading.store;
-    const char *graphs;
-
-    if (rec_map_get(&in->known, job->graphs) != REC_NONE)
-        return true;
-    rest = job->graphs;
-    rec_str_split(&rest, ',', &id);
-    if (!(graphs = rec_arena_copy(&l->arena, job->graphs, &cli->err)) ||
-        !rec_grow(&in->templates, &in->template_room, in->ntemplates + 1,
-                  sizeof *in->templates, &cli->err) ||
-        !rec_map_add(&in->known, rec_str(graphs), in->ntemplates, &cli->err))
-        return false;
-    in->templates[in->ntemplates++] = (struct learn_template){
-        rec_str(graphs), graph_sequential(store->graph[graph_store_find(store, id)])};
     return true;
 }
 
@@ -298,14 +234,14 @@ static bool
 make_worlds(struct learning *l)
 {
     struct rec_error *err = &l->cli->err;
-    uint32_t n = l->ninputs > l->nclusters ? l->ninputs : l->nclusters;
-    if (l->ninputs > 1 && l->nclusters > 1 && l->ninputs != l->nclusters)
+    uint32_t n = l->inputs.n > l->nclusters ? l->inputs.n : l->nclusters;
+    if (l->inputs.n > 1 && l->nclusters > 1 && l->inputs.n != l->nclusters)
         return cli_usage(l->cli, "--shape has %u shapes, but there are %u inputs",
-                         l->nclusters, l->ninputs);
+                         l->nclusters, l->inputs.n);
     if (!(l->worlds = calloc(n, sizeof *l->worlds)))
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < n; i++) {
-        struct input *in = l->inputs[l->ninputs > 1 ? i : 0];
+        struct learn_input *in = l->inputs.input[l->inputs.n > 1 ? i : 0];
         const struct alloc_cluster *cluster = &l->clusters[l->nclusters > 1 ? i : 0];
         struct learn_course_options *course = &l->worlds[i].course;
         if (in->ntemplates == 0)
@@ -329,29 +265,6 @@ make_worlds(struct learning *l)
     l->options.settings = l->settings.setting;
     l->options.nsettings = l->settings.n;
     return true;
-}
-
-static bool
-read_input(struct learning *l)
-{
-    struct cli *cli = l->cli;
-    enum graph_taken taken;
-    struct rec rec;
-    int status;
-    l->ended = true;
-    while ((status = cli_next(cli, &rec)) > 0) {
-        struct input *in;
-        if (rec.type == REC_MARK && l->apart && !end_input(l))
-            return false;
-        if (rec.type == REC_MARK || rec.type == REC_COMMENT)
-            continue;
-        if (!(in = current_input(l)) ||
-            !graph_reading_take(&in->reading, cli->reader, &rec, &taken, &cli->err) ||
-            (taken == GRAPH_JOB_TAKEN && !take_job(l, in)))
-            return false;
-    }
-    return status == 0 && end_input(l) && (l->ninputs > 0 || current_input(l)) &&
-           make_worlds(l);
 }
 
 /* ---- training ------------------------------------------------------------ */
@@ -600,24 +513,19 @@ run(struct cli *cli, const struct learn_args *args)
     char advice[GRAPH_TIMES_MAX];
     bool ok;
 
-    l.advice = graph_times_advice(cli, args->allow_zero_given, advice);
+    l.inputs.cli = cli;
+    l.inputs.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     cli->gathers = true;
     l.options.tell = tell;
     l.options.context = &l;
-    ok = read_options(&l, args) && cli_open_reader(cli) && read_input(&l) &&
-         train_and_judge(&l) && cli_open_writer(cli, true);
+    ok = read_options(&l, args) && cli_open_reader(cli) && learn_inputs_read(&l.inputs) &&
+         make_worlds(&l) && train_and_judge(&l) && cli_open_writer(cli, true);
     if (ok)
         alloc_scorer_write(l.scorer, cli->writer);
     for (uint32_t i = 0; i < l.nclusters; i++)
         alloc_cluster_free(&l.clusters[i]);
-    for (uint32_t i = 0; i < l.ninputs; i++) {
-        graph_reading_free(&l.inputs[i]->reading);
-        rec_map_free(&l.inputs[i]->known);
-        free(l.inputs[i]->templates);
-        free(l.inputs[i]);
-    }
     free(l.clusters);
-    free(l.inputs);
+    learn_inputs_free(&l.inputs);
     free(l.worlds);
     learn_settings_free(&l.settings);
     rec_arena_free(&l.arena);

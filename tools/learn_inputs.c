@@ -1,0 +1,91 @@
+/* The inputs of learn (learn_inputs.h). */
+#include "learn_inputs.h"
+
+#include <stdlib.h>
+
+/* The input that is being read; a stream is an input of its own. NULL: cli->err. */
+static struct learn_input *
+current_input(struct learn_inputs *inputs)
+{
+    if (inputs->ended) {
+        struct learn_input *in;
+        if (!rec_grow(&inputs->input, &inputs->room, inputs->n + 1, sizeof *inputs->input,
+                      &inputs->cli->err) ||
+            !(in = inputs->input[inputs->n] = calloc(1, sizeof *in))) {
+            rec_fail_memory(&inputs->cli->err);
+            return NULL;
+        }
+        in->reading.store.advice = inputs->advice;
+        inputs->n++;
+        inputs->ended = false;
+    }
+    return inputs->input[inputs->n - 1];
+}
+
+/* What follows is another input. */
+static bool
+end_input(struct learn_inputs *inputs)
+{
+    bool ended = inputs->ended;
+    inputs->ended = true;
+    return ended ||
+           graph_reading_end(&inputs->input[inputs->n - 1]->reading, &inputs->cli->err);
+}
+
+static bool
+take_job(struct learn_inputs *inputs, struct learn_input *in)
+{
+    struct cli *cli = inputs->cli;
+    const struct graph_job *job = &in->reading.job;
+    struct rec_str rest, id;
+    const struct graph_store *store = &in->reading.store;
+    const char *graphs;
+
+    if (rec_map_get(&in->known, job->graphs) != REC_NONE)
+        return true;
+    rest = job->graphs;
+    rec_str_split(&rest, ',', &id);
+    if (!(graphs = rec_arena_copy(&inputs->arena, job->graphs, &cli->err)) ||
+        !rec_grow(&in->templates, &in->template_room, in->ntemplates + 1,
+                  sizeof *in->templates, &cli->err) ||
+        !rec_map_add(&in->known, rec_str(graphs), in->ntemplates, &cli->err))
+        return false;
+    in->templates[in->ntemplates++] = (struct learn_template){
+        rec_str(graphs), graph_sequential(store->graph[graph_store_find(store, id)])};
+    return true;
+}
+
+bool
+learn_inputs_read(struct learn_inputs *inputs)
+{
+    struct cli *cli = inputs->cli;
+    enum graph_taken taken;
+    struct rec rec;
+    int status;
+    inputs->ended = true;
+    while ((status = cli_next(cli, &rec)) > 0) {
+        struct learn_input *in;
+        if (rec.type == REC_MARK && inputs->apart && !end_input(inputs))
+            return false;
+        if (rec.type == REC_MARK || rec.type == REC_COMMENT)
+            continue;
+        if (!(in = current_input(inputs)) ||
+            !graph_reading_take(&in->reading, cli->reader, &rec, &taken, &cli->err) ||
+            (taken == GRAPH_JOB_TAKEN && !take_job(inputs, in)))
+            return false;
+    }
+    return status == 0 && end_input(inputs) && (inputs->n > 0 || current_input(inputs));
+}
+
+void
+learn_inputs_free(struct learn_inputs *inputs)
+{
+    for (uint32_t i = 0; i < inputs->n; i++) {
+        graph_reading_free(&inputs->input[i]->reading);
+        rec_map_free(&inputs->input[i]->known);
+        free(inputs->input[i]->templates);
+        free(inputs->input[i]);
+    }
+    free(inputs->input);
+    rec_arena_free(&inputs->arena);
+}
