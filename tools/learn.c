@@ -7,9 +7,8 @@
 
 #include "graph_times.h"
 #include "learn_inputs.h"
-#include "learn_settings.h"
+#include "learn_single.h"
 #include "net_option.h"
-#include "ramp_cluster.h"
 #include "rampipe/learn.h"
 
 #include <math.h>
@@ -31,13 +30,10 @@ struct learning {
     struct learn_settings settings;
     size_t cluster_room;
     struct rec_arena arena;
-    bool shared;
-    uint32_t units, value_units;
-    uint64_t held_out, value_jobs, taught_jobs;
-    double value_margin;                 /* NAN: not given */
-    const char *values, *taught;         /* of --values, --taught; NULL: none */
-    const char *teacher;                 /* of --teacher */
-    bool select;                         /* --select */
+    uint32_t units;
+    uint64_t held_out;
+    bool select; /* --select */
+    struct learn_single single;
     struct alloc_scorer *start, *scorer; /* the first may be NULL */
 };
 
@@ -112,7 +108,11 @@ read_options(struct learning *l, const struct learn_args *args)
     double minutes = args->generations_given && !args->minutes_given ? INFINITY : 1;
 
     o->generations = UINT64_MAX;
-    l->value_margin = NAN;
+    l->single = (struct learn_single){.cli = cli,
+                                      .options = o,
+                                      .settings = &l->settings,
+                                      .value_margin = NAN,
+                                      .shared = args->shared_flag};
     l->settings = (struct learn_settings){.cli = cli,
                                           .loads = args->loads_arg,
                                           .fractions = args->fractions_arg,
@@ -130,14 +130,14 @@ read_options(struct learning *l, const struct learn_args *args)
         !cli_amount(cli, "sigma", args->sigma_arg, false, &o->sigma) ||
         !cli_count(cli, "held-out", args->held_out_arg, 0, 1000000, &l->held_out) ||
         !cli_count(cli, "value-jobs", args->value_jobs_arg, 0, 1000000000000,
-                   &l->value_jobs) ||
+                   &l->single.value_jobs) ||
         (args->value_units_given && !cli_count(cli, "value-units", args->value_units_arg,
                                                16, ALLOC_VALUE_UNITS, &value_units)) ||
         (args->value_margin_given &&
          !cli_amount(cli, "value-margin", args->value_margin_arg, false,
-                     &l->value_margin)) ||
+                     &l->single.value_margin)) ||
         !cli_count(cli, "taught-jobs", args->taught_jobs_arg, 1, 1000000000000,
-                   &l->taught_jobs) ||
+                   &l->single.taught_jobs) ||
         !cli_count(cli, "final", args->final_arg, 0, 100000, &final) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX / 2, &seed))
         return false;
@@ -173,15 +173,14 @@ read_options(struct learning *l, const struct learn_args *args)
     o->threads = (uint32_t)threads;
     o->final = (uint32_t) final;
     l->course.stop = is_interrupted;
-    l->shared = args->shared_flag;
     l->options.by_shape = args->by_shape_flag;
     l->inputs.apart = args->apart_flag;
     o->seconds = 60 * minutes;
     l->units = (uint32_t)units;
-    l->value_units = (uint32_t)value_units;
-    l->values = args->values_given ? args->values_arg : NULL;
-    l->taught = args->taught_given ? args->taught_arg : NULL;
-    l->teacher = args->teacher_arg;
+    l->single.value_units = (uint32_t)value_units;
+    l->single.values = args->values_given ? args->values_arg : NULL;
+    l->single.taught = args->taught_given ? args->taught_arg : NULL;
+    l->single.teacher = args->teacher_arg;
     if (!args->init_given)
         return true;
     if (!(l->start = alloc_scorer_read(args->init_arg, &cli->err)))
@@ -213,7 +212,7 @@ set_experts(struct learning *l)
         char text[NET_TEXT_MAX] = "";
         uint32_t shape;
         const char *copy;
-        if (l->shared)
+        if (l->single.shared)
             setting->expert = 0;
         if (l->options.by_shape)
             net_describe(l->worlds[setting->world].course.admission.placer.net, text);
@@ -225,7 +224,7 @@ set_experts(struct learning *l)
         setting->expert += shape * l->settings.nexperts;
     }
     rec_map_free(&shapes);
-    l->options.nexperts = l->shared ? 1 : nshapes * l->settings.nexperts;
+    l->options.nexperts = l->single.shared ? 1 : nshapes * l->settings.nexperts;
     return ok;
 }
 
@@ -313,7 +312,7 @@ train(struct learning *l)
         l->start = NULL;
         if (l->scorer)
             alloc_cluster_compare(cli, cluster, "the policy", l->scorer->ways);
-        if (l->scorer && (l->values || l->taught)) {
+        if (l->scorer && (l->single.values || l->single.taught)) {
             l->scorer->ways = (struct place_ways){0, 0};
             for (uint32_t i = 0; i < l->nclusters; i++, cluster++)
                 place_ways_add(&l->scorer->ways, &cluster->placer, cluster->more,
@@ -338,157 +337,6 @@ train(struct learning *l)
            (!stopped || cli_set_provenance(cli, "final", 0));
 }
 
-static const char *
-cluster_of(const struct learning *l, const struct learn_setting *setting,
-           char text[NET_TEXT_MAX])
-{
-    net_describe(l->worlds[setting->world].course.admission.placer.net, text);
-    return text;
-}
-
-/* The first setting of an expert. *n counts its settings; 0: there is one that has not
- * the same cluster, or not the same --loads. */
-static const struct learn_setting *
-setting_of(const struct learning *l, uint64_t expert, uint32_t *n)
-{
-    const struct learn_setting *found = NULL;
-    char cluster[NET_TEXT_MAX], other[NET_TEXT_MAX];
-    *n = 0;
-    for (uint32_t i = 0; i < l->settings.n; i++) {
-        const struct learn_setting *setting = &l->settings.setting[i];
-        if (setting->expert + 1 != expert)
-            continue;
-        if (found && (l->shared || strcmp(cluster_of(l, found, cluster),
-                                          cluster_of(l, setting, other)) != 0)) {
-            *n = 0;
-            break;
-        }
-        found = found ? found : setting;
-        ++*n;
-    }
-    return found;
-}
-
-/* The next expert of the list of an option. NULL: there is no such one, or its settings
- * are too different. */
-static const struct learn_setting *
-next_of(struct learning *l, const char *option, bool several, struct rec_str *list,
-        uint64_t *expert)
-{
-    const struct learn_setting *setting = NULL;
-    struct rec_str word;
-    uint32_t n = 0;
-    rec_str_split(list, ',', &word);
-    if (!rec_parse_uint(word, expert) || *expert < 1 || *expert > l->scorer->nexperts)
-        cli_usage(l->cli, "--%s needs numbers of experts, 1 to %u, got '%.*s'", option,
-                  l->scorer->nexperts, (int)word.len, word.ptr);
-    else if ((setting = setting_of(l, *expert, &n)) && (n == 1 || (several && n > 1)))
-        return setting;
-    else
-        cli_usage(l->cli,
-                  "--%s needs experts that are trained for one %s: expert %llu "
-                  "is not",
-                  option, several ? "cluster and load" : "setting",
-                  (unsigned long long)*expert);
-    return NULL;
-}
-
-/* Of all experts of a list. */
-static bool
-check_list(struct learning *l, const char *option, bool several, const char *list)
-{
-    struct rec_str rest = list ? rec_str(list) : (struct rec_str){0};
-    uint64_t expert;
-    while (rest.ptr)
-        if (!next_of(l, option, several, &rest, &expert))
-            return false;
-    return true;
-}
-
-/* An interrupt has ended what an expert was trained on last. */
-static void
-warn_interrupted(struct learning *l, uint64_t expert)
-{
-    if (is_interrupted())
-        cli_warn(l->cli,
-                 "interrupted: expert %llu is not what the same command gives without an "
-                 "interrupt",
-                 (unsigned long long)expert);
-}
-
-/* --values. Each expert has as many seeds as streams. Without a value of its own, it goes
- * on from that of the nearest expert. */
-static bool
-train_values(struct learning *l)
-{
-    struct cli *cli = l->cli;
-    struct rec_str rest = l->values ? rec_str(l->values) : (struct rec_str){0};
-    uint64_t expert;
-    while (rest.ptr) {
-        struct alloc_value **value, *own;
-        const struct alloc_value *start;
-        if (!next_of(l, "values", true, &rest, &expert))
-            return false;
-        value = &l->scorer->expert[expert - 1].value;
-        own = *value;
-        start = alloc_scorer_valued(l->scorer, (uint32_t)expert - 1);
-        *value = learn_value(&l->options, (uint32_t)expert - 1, start, l->value_units,
-                             l->value_jobs, l->value_margin,
-                             l->options.seed + (uint32_t)expert * ALLOC_VALUE_STREAMS,
-                             &cli->err);
-        alloc_value_free(own);
-        if (!*value)
-            return false;
-        warn_interrupted(l, expert);
-    }
-    return true;
-}
-
-/* --teacher, which plays on the cluster of a lesson. */
-static bool
-teach(struct learning *l, uint64_t expert, const struct learn_lesson *plan)
-{
-    struct cli *cli = l->cli;
-    struct alloc_choosing teacher = {0}, base = {.chooser = alloc_choosers};
-    const struct learn_world *world = plan->world;
-    struct learn_lesson lesson = *plan;
-    struct alloc_choice choice = {.admission = &world->course.admission,
-                                  .store = world->store,
-                                  .base = &base,
-                                  .seed = plan->seed};
-    bool ok = alloc_choosing_open(&teacher, l->teacher, &choice, &cli->err);
-    if (!ok && cli->err.code == REC_USAGE)
-        cli_usage(cli, "--teacher %s", cli->err.text);
-    if (ok)
-        alloc_cluster_compare(cli, l->clusters, teacher.argument,
-                              alloc_choosing_trained(&teacher));
-    lesson.teacher = &teacher;
-    ok = ok && learn_teach(l->scorer, (uint32_t)expert - 1, &lesson, &cli->err);
-    alloc_choosing_close(&teacher);
-    return ok;
-}
-
-/* --taught. The seeds are those behind the ones of values. */
-static bool
-teach_all(struct learning *l)
-{
-    struct rec_str rest = l->taught ? rec_str(l->taught) : (struct rec_str){0};
-    uint64_t expert;
-    while (rest.ptr) {
-        const struct learn_setting *setting = next_of(l, "taught", false, &rest, &expert);
-        struct learn_lesson lesson = {
-            .world = &l->worlds[setting->world],
-            .setting = setting,
-            .jobs = l->taught_jobs,
-            .seed = l->options.seed + (l->scorer->nexperts + 1) * ALLOC_VALUE_STREAMS +
-                    (uint32_t)expert};
-        if (!teach(l, expert, &lesson))
-            return false;
-        warn_interrupted(l, expert);
-    }
-    return true;
-}
-
 /* SIGINT and SIGTERM end training and judging, not the tool, which then writes its
  * result. */
 static bool
@@ -498,8 +346,10 @@ train_and_judge(struct learning *l)
     bool ok;
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);
-    ok = train(l) && check_list(l, "values", true, l->values) &&
-         check_list(l, "taught", false, l->taught) && train_values(l) && teach_all(l) &&
+    ok = train(l);
+    l->single.clusters = l->clusters;
+    l->single.scorer = l->scorer;
+    ok = ok && learn_single_check(&l->single) && learn_single_train(&l->single) &&
          judge(l);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
