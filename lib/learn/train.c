@@ -1,18 +1,13 @@
 /*
  * Training (learn.h says what is done). Each expert is a search: an evolution strategy
- * whose points are the weights of its expert. judge() runs the episodes of all points of
- * all searches at once, in several threads: an episode is a number, which a thread takes
- * from a counter, and its result goes into a table at that number. Values are computed
- * from the table when all threads have ended, so they do not depend on how many there
- * are.
+ * whose points are the weights of its expert. judge.c runs the episodes of all points of
+ * all searches at once.
  */
 #include "start.h"
+#include "train.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     EPISODES_PER_EXPERT = 8, /* to compare the experts of a search while it goes on */
@@ -20,7 +15,6 @@ enum {
     ENDS = WINDOWS + 2,      /* candidates at the end of training */
     EPISODES_PER_START = 4,  /* to compare the weights that training can start from */
     EPISODES_PER_CANDIDATE = 12, /* to compare the candidates at the end */
-    TAIL = 20,     /* finals of which the worst counts as much as the mean of all */
     FINALISTS = 3, /* the best candidates, compared again over options->final episodes */
     UNIT = ALLOC_FEATURES + 1, /* weights of a hidden unit */
     /* Generations after which experts first look at each other; then after twice as
@@ -28,266 +22,12 @@ enum {
     SETTLE = 40
 };
 
-struct worker {
-    struct trainer *trainer;
-    struct learn_course **course; /* per world */
-    struct alloc_choosing choosing;
-    struct alloc_scorer *scorer; /* choosing.self; its weights change between episodes */
-    pthread_t thread;
-    struct rec_error err;
-    bool failed;
-};
-
-/* An expert in training. Points are in the coordinates of its strategy. */
-struct search {
-    struct learn_cma *cma;
-    const double *points; /* what judge() judges: npoints points */
-    const double *mean;   /* its weights while points of other searches are judged; NULL:
-                              it has none yet, and takes the point that is judged */
-    double *value;        /* of each point, from judge(); less is better */
-    double sigma;         /* of its first steps */
-    bool rests;           /* it has given up: nothing beats what it first started from */
-    double *first;        /* the point it first started from; owned */
-    double *start;        /* the point it last started from, in the same array */
-    double *means;        /* the mean after each generation */
-    size_t value_room, means_room;
-    struct alloc_expert *expert; /* of the result */
-};
-
-struct trainer {
-    const struct learn_options *options;
-    struct alloc_scorer *result;
-    size_t n;      /* coordinates of a point */
-    size_t *place; /* per coordinate: its index in alloc_expert.weight */
-    double *scale; /* per coordinate: weight / coordinate, 1 / the feature's spread */
-    struct search *search;
-    uint32_t nsearches;
-    struct worker *worker;
-    uint32_t nworkers;
-    uint64_t generation;
-    /* The call of judge() that is running: each search has npoints points, and each point
-     * gets nepisodes episodes in each of its settings. */
-    uint32_t npoints, nepisodes, seed;
-    uint32_t episodes; /* added to the seed, so that finalists get fresh episodes */
-    double *blocking;  /* [point][setting][episode]: blocking rate */
-    size_t room;
-    atomic_uint next; /* index in blocking[] of the next episode to run */
-    bool breeding;    /* the points are a generation, which counts as progress */
-    bool tail;        /* the worst episodes count as much as the mean */
-    struct learn_progress progress;
-};
-
-static double
-processor_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* ---- telling ------------------------------------------------------------- */
-
-/* Reports progress; `part` is the share of the running judge() that is done. */
-static void
-tell(struct trainer *t, double part)
-{
-    const struct learn_options *o = t->options;
-    double of_time = processor_seconds() / o->seconds, of_generations = 0;
-    if (!o->tell)
-        return;
-    if (o->generations < UINT64_MAX)
-        of_generations =
-            ((double)t->generation + (t->breeding ? part : 0)) / (double)o->generations;
-    t->progress.share = fmax(of_time, of_generations);
-    if (t->generation == o->generations && isinf(o->seconds))
-        t->progress.share = NAN;
-    o->tell(o->context, &t->progress);
-}
-
-/* ---- judging points ------------------------------------------------------ */
-
-/* The search whose expert decides in a setting. */
-static struct search *
-search_of(const struct trainer *t, uint32_t setting)
-{
-    return &t->search[t->options->settings[setting].expert];
-}
-
-static void
-set_weights(const struct trainer *t, const double *point, double *weight)
-{
-    for (size_t k = 0; k < t->n; k++)
-        weight[t->place[k]] = point[k] * t->scale[k];
-}
-
-/* Sets a worker's scorer for an episode: the expert of the setting gets the point that is
- * judged, the others their means. */
-static void
-place(const struct worker *w, uint32_t setting, uint32_t point)
-{
-    const struct trainer *t = w->trainer;
-    const struct search *judged = search_of(t, setting);
-    for (uint32_t i = 0; i < t->nsearches; i++) {
-        const struct search *s = &t->search[i];
-        set_weights(t, s == judged || !s->mean ? judged->points + point * t->n : s->mean,
-                    w->scorer->expert[i].weight);
-    }
-}
-
-/* Runs episodes until there are none left. A thread of its own for each worker but the
- * first, which also reports progress. */
-static void *
-work(void *argument)
-{
-    struct worker *w = argument;
-    struct trainer *t = w->trainer;
-    uint32_t settings = t->options->nsettings;
-    uint32_t all = t->npoints * settings * t->nepisodes, i;
-    while (!w->failed && (i = atomic_fetch_add(&t->next, 1)) < all) {
-        uint32_t point = i / t->nepisodes / settings;
-        uint32_t setting = i / t->nepisodes % settings;
-        t->blocking[i] = 0;
-        if (search_of(t, setting)->rests)
-            continue;
-        place(w, setting, point);
-        w->failed =
-            !learn_course_run(w->course[t->options->settings[setting].world],
-                              &t->options->settings[setting], t->seed + i % t->nepisodes,
-                              &t->blocking[i], &w->err);
-        if (w == t->worker)
-            tell(t, (double)i / all);
-    }
-    return NULL;
-}
-
-static bool
-run_episodes(struct trainer *t, struct rec_error *err)
-{
-    uint32_t started = 1;
-    bool ok = true;
-    atomic_store(&t->next, 0);
-    for (; started < t->nworkers; started++)
-        if (pthread_create(&t->worker[started].thread, NULL, work, &t->worker[started]))
-            break; /* no more threads: those that run do all the work */
-    work(&t->worker[0]);
-    for (uint32_t i = 1; i < started; i++)
-        pthread_join(t->worker[i].thread, NULL);
-    for (uint32_t i = 0; ok && i < started; i++)
-        if (t->worker[i].failed) {
-            *err = t->worker[i].err;
-            ok = false;
-        }
-    return ok;
-}
-
-/* The mean blocking rate of a point in a setting; if the tail counts, of that and of the
- * mean of the worst episode of each `TAIL`. */
-static double
-blocking_of(const struct trainer *t, uint32_t point, uint32_t setting)
-{
-    const double *b =
-        t->blocking + ((size_t)point * t->options->nsettings + setting) * t->nepisodes;
-    double sum = 0, worst = 0, all = 0;
-    uint32_t parts = 0;
-    for (uint32_t e = 0; e < t->nepisodes; e++) {
-        sum += b[e];
-        worst = e % TAIL ? fmax(worst, b[e]) : b[e];
-        if ((e + 1) % TAIL == 0 || (e + 1 == t->nepisodes && parts == 0)) {
-            all += worst;
-            parts++;
-        }
-    }
-    return t->tail ? (sum / t->nepisodes + all / parts) / 2 : sum / t->nepisodes;
-}
-
-/* How many settings a search has. */
-static uint32_t
-settings_of(const struct trainer *t, const struct search *search)
-{
-    uint32_t n = 0;
-    for (uint32_t s = 0; s < t->options->nsettings; s++)
-        n += search_of(t, s) == search;
-    return n;
-}
-
-/* Sets the value of each point: its blocking rates over the settings, each divided by a
- * unit that grows with the mean rate of all points there, so that light loads count,
- * too. */
-static void
-value_points(struct trainer *t)
-{
-    uint32_t settings = t->options->nsettings, n = t->npoints;
-    for (uint32_t i = 0; i < t->nsearches; i++)
-        memset(t->search[i].value, 0, n * sizeof(double));
-    for (uint32_t s = 0; s < settings; s++) {
-        struct search *search = search_of(t, s);
-        double sum = 0, unit;
-        for (uint32_t k = 0; k < n; k++)
-            sum += blocking_of(t, k, s);
-        unit = sqrt(sum / n + 0.001) * settings_of(t, search);
-        for (uint32_t k = 0; k < n; k++)
-            search->value[k] += blocking_of(t, k, s) / unit;
-    }
-}
-
-/* Runs the episodes of all points, and sets the values. The same generation always has
- * the same seeds, so all points get the same jobs. */
-static bool
-judge(struct trainer *t, uint32_t npoints, uint32_t nepisodes, struct rec_error *err)
-{
-    size_t episodes = (size_t)npoints * t->options->nsettings * nepisodes;
-    t->npoints = npoints;
-    t->nepisodes = nepisodes;
-    t->seed = t->options->seed + (uint32_t)t->generation + t->episodes;
-    for (uint32_t i = 0; i < t->nsearches; i++)
-        if (!rec_grow(&t->search[i].value, &t->search[i].value_room, npoints,
-                      sizeof(double), err))
-            return false;
-    if (!rec_grow(&t->blocking, &t->room, episodes, sizeof *t->blocking, err) ||
-        !run_episodes(t, err))
-        return false;
-    value_points(t);
-    return true;
-}
-
-/* Of equal values, the first. */
-static uint32_t
-best_point(const struct search *search, uint32_t n)
-{
-    uint32_t best = 0;
-    for (uint32_t k = 1; k < n; k++)
-        if (search->value[k] < search->value[best])
-            best = k;
-    return best;
-}
-
-/* True if a point blocks fewer jobs than another in the settings of a search, by more
- * than two standard errors of the mean difference over the episodes: then it is unlikely
- * to be chance. */
-static bool
-is_better(const struct trainer *t, uint32_t search, uint32_t point, uint32_t other)
-{
-    double n = t->nepisodes, sum = 0, squares = 0;
-    for (uint32_t e = 0; e < t->nepisodes; e++) {
-        double less = 0;
-        for (uint32_t s = 0; s < t->options->nsettings; s++) {
-            size_t a = (size_t)point * t->options->nsettings + s;
-            size_t b = (size_t)other * t->options->nsettings + s;
-            if (search_of(t, s) == &t->search[search])
-                less +=
-                    t->blocking[b * t->nepisodes + e] - t->blocking[a * t->nepisodes + e];
-        }
-        sum += less;
-        squares += less * less;
-    }
-    return sum > 2 * sqrt(fmax(squares - sum * sum / n, 0) * n / (n - 1));
-}
-
 /* ---- what an expert starts from ------------------------------------------ */
 
 /* From weights to coordinates; weights that the source does not have are 0. */
 static void
-to_point(const struct trainer *t, const double *weight, size_t nweights, double *point)
+to_point(const struct learn_trainer *t, const double *weight, size_t nweights,
+         double *point)
 {
     for (size_t k = 0; k < t->n; k++)
         point[k] = t->place[k] < nweights ? weight[t->place[k]] / t->scale[k] : 0;
@@ -297,7 +37,7 @@ to_point(const struct trainer *t, const double *weight, size_t nweights, double 
  * `start`, if there is one, and the first LEARN_PLAIN simple policies, or all simple
  * ones. Returns how many there are; 0: *err. */
 static uint32_t
-propose(struct trainer *t, const struct alloc_scorer *start, double **points,
+propose(struct learn_trainer *t, const struct alloc_scorer *start, double **points,
         struct rec_error *err)
 {
     uint32_t servers = net_servers(t->options->worlds[0].course.admission.placer.net);
@@ -319,10 +59,10 @@ propose(struct trainer *t, const struct alloc_scorer *start, double **points,
 
 /* Allocates the points `first` and `start` of each search as one array. */
 static bool
-make_room(struct trainer *t, struct rec_error *err)
+make_room(struct learn_trainer *t, struct rec_error *err)
 {
     for (uint32_t i = 0; i < t->nsearches; i++) {
-        struct search *s = &t->search[i];
+        struct learn_search *s = &t->search[i];
         if (!(s->first = calloc(2 * t->n, sizeof *s->first)))
             return rec_fail_memory(err);
         s->start = s->first + t->n;
@@ -335,20 +75,20 @@ make_room(struct trainer *t, struct rec_error *err)
  * the scorers of all workers. A center is the mean over their settings. One episode of
  * each setting says its regime: the jobs that come do not depend on decisions. */
 static bool
-find_centers(struct trainer *t, struct rec_error *err)
+find_centers(struct learn_trainer *t, struct rec_error *err)
 {
-    struct worker *w = &t->worker[0];
+    struct learn_worker *w = &t->worker[0];
     double blocking;
     for (uint32_t s = 0; t->nsearches > 1 && s < t->options->nsettings; s++) {
         const struct learn_setting *setting = &t->options->settings[s];
-        struct search *search = search_of(t, s);
+        struct learn_search *search = learn_search_of(t, s);
         double regime[ALLOC_REGIME];
         if (!learn_course_run(w->course[setting->world], setting, t->options->seed,
                               &blocking, err))
             return false;
         learn_course_regime(w->course[setting->world], regime);
         for (int i = 0; i < ALLOC_REGIME; i++)
-            search->expert->center[i] += regime[i] / settings_of(t, search);
+            search->expert->center[i] += regime[i] / learn_settings_of(t, search);
         if (t->options->by_shape)
             net_describe(t->options->worlds[setting->world].course.admission.placer.net,
                          search->expert->cluster);
@@ -364,9 +104,10 @@ find_centers(struct trainer *t, struct rec_error *err)
 
 /* Starts the strategy of an expert at a point; seeds differ by expert and generation. */
 static bool
-start_search(struct trainer *t, uint32_t i, const double *point, struct rec_error *err)
+start_search(struct learn_trainer *t, uint32_t i, const double *point,
+             struct rec_error *err)
 {
-    struct search *s = &t->search[i];
+    struct learn_search *s = &t->search[i];
     learn_cma_free(s->cma);
     memcpy(s->start, point, t->n * sizeof *s->start);
     s->cma = learn_cma_new(s->start, (uint32_t)t->n, s->sigma, 0,
@@ -376,7 +117,8 @@ start_search(struct trainer *t, uint32_t i, const double *point, struct rec_erro
 
 /* Judges all candidates, the same for each search, and starts each from the best. */
 static bool
-start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_error *err)
+start_searches(struct learn_trainer *t, const struct alloc_scorer *start,
+               struct rec_error *err)
 {
     double *points;
     uint32_t n = propose(t, start, &points, err);
@@ -384,10 +126,10 @@ start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_e
     bool ok = n > 0 && make_room(t, err) && find_centers(t, err);
     for (uint32_t i = 0; ok && i < t->nsearches; i++)
         t->search[i].points = points;
-    ok = ok && judge(t, n, EPISODES_PER_START, err);
+    ok = ok && learn_judge(t, n, EPISODES_PER_START, err);
     for (uint32_t i = 0; ok && i < t->nsearches; i++) {
-        uint32_t best = best_point(&t->search[i], n);
-        if (as_many && !is_better(t, i, best, i))
+        uint32_t best = learn_best_point(&t->search[i], n);
+        if (as_many && !learn_is_better(t, i, best, i))
             best = i; /* the expert of this setting in the file */
         if (as_many)
             t->search[i].expert->after = start->expert[i].after;
@@ -409,20 +151,20 @@ start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_e
  * steps the first time; if it still has not gained then, it rests.
  */
 static bool
-settle(struct trainer *t, uint32_t i, struct rec_error *err)
+settle(struct learn_trainer *t, uint32_t i, struct rec_error *err)
 {
-    struct search *s = &t->search[i];
+    struct learn_search *s = &t->search[i];
     uint32_t first = t->nsearches, best = i == 0;
     for (uint32_t k = 0; k < first; k++)
         if (k != i && s->value[k] < s->value[best])
             best = k;
     if (s->rests)
         return true;
-    if (is_better(t, i, best, i) && s->value[best] < s->value[first])
+    if (learn_is_better(t, i, best, i) && s->value[best] < s->value[first])
         return start_search(t, i, s->points + best * t->n, err);
-    if (is_better(t, i, i, first) || s->value[i] < s->value[first])
+    if (learn_is_better(t, i, i, first) || s->value[i] < s->value[first])
         return true;
-    if (s->sigma < t->options->sigma && !is_better(t, i, first, i))
+    if (s->sigma < t->options->sigma && !learn_is_better(t, i, first, i))
         return true;
     s->rests = s->sigma < t->options->sigma;
     s->sigma = t->options->sigma / 10;
@@ -432,13 +174,13 @@ settle(struct trainer *t, uint32_t i, struct rec_error *err)
 /* Lets the experts learn from each other: the mean of each is judged in the settings of
  * all others. Takes memory in proportion to the square of the number of experts. */
 static bool
-migrate(struct trainer *t, struct rec_error *err)
+migrate(struct learn_trainer *t, struct rec_error *err)
 {
     uint32_t all = t->nsearches;
     double *points = malloc(all * (all + 1) * t->n * sizeof *points);
     bool ok = points || rec_fail_memory(err);
     for (uint32_t i = 0; ok && i < all; i++) {
-        struct search *s = &t->search[i];
+        struct learn_search *s = &t->search[i];
         double *point = points + i * (all + 1) * t->n;
         for (uint32_t k = 0; k < all; k++)
             memcpy(point + k * t->n, learn_cma_mean(t->search[k].cma),
@@ -447,7 +189,7 @@ migrate(struct trainer *t, struct rec_error *err)
         s->points = point;
         s->mean = point + i * t->n;
     }
-    ok = ok && judge(t, all + 1, EPISODES_PER_EXPERT, err);
+    ok = ok && learn_judge(t, all + 1, EPISODES_PER_EXPERT, err);
     for (uint32_t i = 0; ok && i < all; i++)
         ok = settle(t, i, err);
     free(points);
@@ -457,7 +199,7 @@ migrate(struct trainer *t, struct rec_error *err)
 /* ---- generations --------------------------------------------------------- */
 
 static uint32_t
-count_active(const struct trainer *t)
+count_active(const struct learn_trainer *t)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->nsearches; i++)
@@ -467,7 +209,7 @@ count_active(const struct trainer *t)
 
 /* One generation of all searches that do not rest. */
 static bool
-breed(struct trainer *t, struct rec_error *err)
+breed(struct learn_trainer *t, struct rec_error *err)
 {
     struct learn_progress *progress = &t->progress;
     uint32_t population = learn_cma_population(t->search[0].cma);
@@ -478,25 +220,25 @@ breed(struct trainer *t, struct rec_error *err)
         t->search[i].mean = learn_cma_mean(t->search[i].cma);
     }
     t->breeding = true;
-    if (!judge(t, population, 1, err))
+    if (!learn_judge(t, population, 1, err))
         return false;
     t->breeding = false;
     progress->value = progress->sigma = 0;
     for (uint32_t i = 0; i < t->nsearches; i++) {
-        struct search *s = &t->search[i];
+        struct learn_search *s = &t->search[i];
         if (!rec_grow(&s->means, &s->means_room, (t->generation + 1) * t->n,
                       sizeof *s->means, err))
             return false;
         if (!s->rests) {
             learn_cma_tell(s->cma, s->value);
-            progress->value += s->value[best_point(s, population)] / active;
+            progress->value += s->value[learn_best_point(s, population)] / active;
             progress->sigma += learn_cma_sigma(s->cma) / active;
         }
         memcpy(s->means + t->generation * t->n, learn_cma_mean(s->cma),
                t->n * sizeof *s->means);
     }
     progress->generation = ++t->generation;
-    progress->seconds = processor_seconds();
+    progress->seconds = learn_processor_seconds();
     return true;
 }
 
@@ -505,8 +247,8 @@ breed(struct trainer *t, struct rec_error *err)
 /* The mean of a search's means over the generations from..to - 1; if there are none, the
  * point that it last started from. */
 static void
-mean_over(const struct trainer *t, const struct search *s, uint64_t from, uint64_t to,
-          double *point)
+mean_over(const struct learn_trainer *t, const struct learn_search *s, uint64_t from,
+          uint64_t to, double *point)
 {
     for (size_t i = 0; i < t->n; i++) {
         double sum = 0;
@@ -519,10 +261,10 @@ mean_over(const struct trainer *t, const struct search *s, uint64_t from, uint64
 /* Sorts the candidates of each expert by value, the best first (selection sort). As the
  * mean of a search is its first candidate, the others then decide by their best ones. */
 static void
-sort_points(struct trainer *t, double *points, uint32_t n)
+sort_points(struct learn_trainer *t, double *points, uint32_t n)
 {
     for (uint32_t i = 0; i < t->nsearches; i++) {
-        struct search *s = &t->search[i];
+        struct learn_search *s = &t->search[i];
         double *mine = points + i * ENDS * t->n;
         for (uint32_t first = 0; first < n; first++) {
             uint32_t best = first;
@@ -542,7 +284,7 @@ sort_points(struct trainer *t, double *points, uint32_t n)
 /* Sets the weights of each expert to its best candidate, or to the first if they are not
  * compared. */
 static bool
-end_searches(struct trainer *t, bool compared, struct rec_error *err)
+end_searches(struct learn_trainer *t, bool compared, struct rec_error *err)
 {
     uint64_t g = t->generation;
     double *points = malloc(t->nsearches * ENDS * t->n * sizeof *points);
@@ -559,14 +301,14 @@ end_searches(struct trainer *t, bool compared, struct rec_error *err)
                       point + (w + 1) * t->n);
         memcpy(point + (WINDOWS + 1) * t->n, t->search[i].first, t->n * sizeof *point);
     }
-    if (compared && (ok = ok && judge(t, ENDS, EPISODES_PER_CANDIDATE, err)))
+    if (compared && (ok = ok && learn_judge(t, ENDS, EPISODES_PER_CANDIDATE, err)))
         sort_points(t, points, ENDS);
     t->episodes += EPISODES_PER_CANDIDATE;
     t->tail = true;
-    if (compared && (ok = ok && judge(t, FINALISTS, t->options->final, err)))
+    if (compared && (ok = ok && learn_judge(t, FINALISTS, t->options->final, err)))
         sort_points(t, points, FINALISTS);
     for (uint32_t i = 0; ok && i < t->nsearches; i++)
-        set_weights(t, t->search[i].points, t->search[i].expert->weight);
+        learn_set_weights(t, t->search[i].points, t->search[i].expert->weight);
     free(points);
     return ok;
 }
@@ -575,7 +317,7 @@ end_searches(struct trainer *t, bool compared, struct rec_error *err)
 
 /* Returns false. */
 static bool
-free_worker(const struct trainer *t, struct worker *w)
+free_worker(const struct learn_trainer *t, struct learn_worker *w)
 {
     for (uint32_t i = 0; w->course && i < t->options->nworlds; i++)
         learn_course_free(w->course[i]);
@@ -585,10 +327,10 @@ free_worker(const struct trainer *t, struct worker *w)
 }
 
 static bool
-start_workers(struct trainer *t, struct rec_error *err)
+start_workers(struct learn_trainer *t, struct rec_error *err)
 {
     for (; t->nworkers < t->options->threads; t->nworkers++) {
-        struct worker *w = &t->worker[t->nworkers];
+        struct learn_worker *w = &t->worker[t->nworkers];
         w->trainer = t;
         w->choosing.chooser = alloc_chooser_find(rec_str("learned"));
         if (!(w->scorer = alloc_scorer_new(t->result->units, t->nsearches, err)))
@@ -632,7 +374,7 @@ has_regime(const struct alloc_scorer *s)
  * unit is about 1.
  */
 static bool
-prepare(struct trainer *t, const struct alloc_scorer *start, uint32_t units,
+prepare(struct learn_trainer *t, const struct alloc_scorer *start, uint32_t units,
         struct rec_error *err)
 {
     size_t size = alloc_scorer_size(units);
@@ -657,7 +399,7 @@ prepare(struct trainer *t, const struct alloc_scorer *start, uint32_t units,
 }
 
 static void
-release(struct trainer *t)
+release(struct learn_trainer *t)
 {
     for (uint32_t i = 0; i < t->nworkers; i++) {
         (void)free_worker(t, &t->worker[i]);
@@ -678,7 +420,7 @@ release(struct trainer *t)
 /* True if another generation is wanted: an expert does not rest, and generations and time
  * are left. `end` is what comparing the candidates will take, seconds. */
 static bool
-goes_on(const struct trainer *t, double end)
+goes_on(const struct learn_trainer *t, double end)
 {
     const struct learn_progress *progress = &t->progress;
     double last =
@@ -691,18 +433,18 @@ struct alloc_scorer *
 learn_train(const struct learn_options *options, const struct alloc_scorer *start,
             uint32_t units, uint64_t *generations, bool *stopped, struct rec_error *err)
 {
-    struct trainer t = {.options = options};
+    struct learn_trainer t = {.options = options};
     uint64_t settled = SETTLE;
     double end = 0;
     bool ok = prepare(&t, start, start ? start->units : units, err);
 
     if (ok) {
-        end = processor_seconds();
+        end = learn_processor_seconds();
         ok = start_searches(&t, start, err);
     }
     /* The time for the end follows from that of the episodes which chose the start. */
     if (ok)
-        end = (processor_seconds() - end) / (t.npoints * t.nepisodes) *
+        end = (learn_processor_seconds() - end) / (t.npoints * t.nepisodes) *
               (options->final ? ENDS * EPISODES_PER_CANDIDATE + FINALISTS * options->final
                               : 0);
     while (ok && goes_on(&t, end)) {
