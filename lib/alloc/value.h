@@ -139,6 +139,10 @@ void value_servers(const struct value_sets *sets, uint32_t image, const float *i
 double value_worth(const struct value_sets *sets, const struct value_state *state);
 double value_of_sums(const struct alloc_value *value, const float sum[ALLOC_VALUE_UNITS],
                      float second[VALUE_SECOND]);
+/* Adds the slopes of half the squared error of a state that is worth `target` by each
+ * weight to `slope`, which is laid out as the weights. Returns the error. */
+double value_slope(const struct value_sets *sets, const float *input, double target,
+                   float *slope);
 
 /* A way to start a job. */
 struct value_option {

@@ -2,7 +2,6 @@
  * Trains what states of a small cluster are worth (value.h). Many streams of jobs are
  * played side by side; after each job of all streams the network makes a step.
  */
-#include "floats.h"
 #include "future.h"
 
 #include <math.h>
@@ -344,77 +343,6 @@ end(struct training *t)
 
 /* ---- the network learns -------------------------------------------------- */
 
-/* Where the slope by a weight is. */
-static float *
-slope_of(const struct share *h, const float *weight)
-{
-    return h->slope + (weight - h->training->value->weight);
-}
-
-/* Adds the slopes of one image by the weights that only it has, and those by the sums
- * that it shares with the others to by_shared. Sums are in parts, so that the compiler
- * can make vectors of them in any order of the parts. */
-static void
-learn_image(struct share *h, uint32_t image, const float *input, float error,
-            const float *sum, const float *second, float *by_shared)
-{
-    enum { PARTS = 8 };
-    const struct alloc_value *v = h->training->value;
-    float by_second[VALUE_SECOND], by_first[ALLOC_VALUE_UNITS] = {0};
-    *slope_of(h, value_third_bias(v)) += error;
-    for (int i = 0; i < VALUE_SECOND; i++)
-        by_second[i] = second[i] > 0 ? error * value_third(v)[i] : 0;
-    add_times(slope_of(h, value_third(v)), error, second, VALUE_SECOND);
-    add_times(slope_of(h, value_second_bias(v)), 1, by_second, VALUE_SECOND);
-    for (uint32_t j = 0; j < v->units; j++) {
-        const float *weight = value_second(v, j);
-        float part[PARTS] = {0};
-        if (!(sum[j] > 0))
-            continue;
-        add_times(slope_of(h, weight), sum[j], by_second, VALUE_SECOND);
-        for (int i = 0; i < VALUE_SECOND; i += PARTS)
-            for (int k = 0; k < PARTS; k++)
-                part[k] += by_second[i + k] * weight[i + k];
-        for (int k = 0; k < PARTS; k++)
-            by_first[j] += part[k];
-    }
-    for (uint32_t i = 0; i < v->servers * VALUE_SCALES; i++)
-        if (input[i] > 0) {
-            uint32_t server = value_image(h->sets, image, i / VALUE_SCALES);
-            add_times(
-                slope_of(h, value_first(v, server * VALUE_SCALES + i % VALUE_SCALES)),
-                input[i], by_first, v->units);
-        }
-    add_times(by_shared, 1, by_first, v->units);
-}
-
-/* Adds the slopes of half the squared error of a state that is worth `target`. Returns
- * the error. */
-static double
-learn(struct share *h, const float *input, double target)
-{
-    const struct alloc_value *v = h->training->value;
-    float sum[VALUE_IMAGES][ALLOC_VALUE_UNITS], second[VALUE_IMAGES][VALUE_SECOND],
-        by_shared[ALLOC_VALUE_UNITS] = {0};
-    uint32_t n = value_images(h->sets);
-    double worth = 0;
-    value_shared(v, input, sum[0]);
-    for (uint32_t i = 1; i < n; i++)
-        memcpy(sum[i], sum[0], v->units * sizeof *sum[i]);
-    for (uint32_t i = 0; i < n; i++) {
-        value_servers(h->sets, i, input, sum[i]);
-        worth += value_of_sums(v, sum[i], second[i]) / n;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        learn_image(h, i, input, (float)((worth - target) / n), sum[i], second[i],
-                    by_shared);
-    add_times(slope_of(h, value_first_bias(v)), 1, by_shared, v->units);
-    for (uint32_t i = v->servers * VALUE_SCALES; i < value_inputs(v); i++)
-        if (input[i] > 0)
-            add_times(slope_of(h, value_first(v, i)), input[i], by_shared, v->units);
-    return worth - target;
-}
-
 static void
 step_usual(struct training *t)
 {
@@ -522,7 +450,8 @@ follow(struct share *h, uint32_t stream, double worth, bool is_refused, bool end
             mean = (1 - LAMBDA) * s->then[at].worth +
                    LAMBDA * (v->discount * mean - s->then[at].is_refused + usual);
     }
-    p->error += learn(h, s->input + (size_t)at * value_inputs(v), mean);
+    p->error +=
+        value_slope(h->sets, s->input + (size_t)at * value_inputs(v), mean, h->slope);
     p->nerrors++;
 }
 
