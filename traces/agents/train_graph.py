@@ -110,13 +110,16 @@ def look(env):
     return torch.tensor(env.features), torch.tensor(env.mask), torch.tensor(env.template.astype("int64"))
 
 
-def advantages(rewards, ended, values, last):
-    """Generalised advantage estimation (Schulman et al., 2016): per step and copy."""
+def advantages(rewards, ended, values, choice, last):
+    """Generalised advantage estimation (Schulman et al., 2016), per step and copy. Where there is no choice, as no
+    alternative can start, a state is worth what is got there and what the next one is worth."""
     found, running = torch.zeros_like(rewards), torch.zeros_like(last)
     for t in reversed(range(len(rewards))):
-        going = 1 - ended[t]
-        running = rewards[t] + GAMMA * last * going - values[t] + GAMMA * LAMBDA * going * running
-        found[t], last = running, values[t]
+        going = GAMMA * (1 - ended[t])
+        follows, running = rewards[t] + going * last, going * running
+        found[t] = follows - values[t] + LAMBDA * running
+        last = torch.where(choice[t], values[t], follows)
+        running = torch.where(choice[t], found[t], running)
     return found
 
 
@@ -125,8 +128,9 @@ def improve(network, optimiser, graphs, seen, state):
     features, mask, template, action, old, values, rewards, ended = seen
     with torch.no_grad():
         last = network(graphs, state[2], state[0], state[1])[1]
-    gain = advantages(rewards, ended, values, last)
-    flat = [x.flatten(0, 1) for x in (features, mask, template, action, old, gain, gain + values)]
+    choice = mask[:, :, 1:].sum(2) > 0
+    gain = advantages(rewards, ended, values, choice, last)
+    flat = [x[choice] for x in (features, mask, template, action, old, gain, gain + values)]
     for _ in range(EPOCHS):
         for index in torch.randperm(len(flat[0])).split(BATCH):
             features, mask, template, action, old, gain, aim = (x[index] for x in flat)
