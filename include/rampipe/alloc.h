@@ -171,7 +171,7 @@ bool alloc_question_features(struct alloc_question *question, uint32_t i,
 struct alloc_expert {
     double center[ALLOC_REGIME]; /* the regime that it was trained for */
     char cluster[NET_TEXT_MAX];  /* the only cluster that it was trained on; "": any */
-    /* It decides about no job before as many have come: how they come is uncertain. */
+    /* It does not decide about so many first jobs: they do not tell how jobs come. */
     uint64_t after;
     /* Owned, alloc_scorer_size() numbers: those of the ALLOC_FEATURES features, then for
      * each hidden unit those of the features in it, and that of its output. */

@@ -984,7 +984,7 @@ REC_ROW(EXPERT, ALONE, "expert",
     REC_KEY("variation", NUMBER, "the same")
     REC_KEY("cluster", TEXT, "the only one that it was trained on; without it, any")
     REC_KEY("after", COUNT,
-          "as many jobs must have come before it decides; without it, none"))
+          "how many first jobs it does not decide about; without it, 0"))
 
 REC_ROW(WEIGHT, ALONE, "weight",
     "A weight of a learned chooser: the factor of a feature, or of the output of a "
