@@ -171,7 +171,8 @@ bool alloc_question_features(struct alloc_question *question, uint32_t i,
 struct alloc_expert {
     double center[ALLOC_REGIME]; /* the regime that it was trained for */
     char cluster[NET_TEXT_MAX];  /* the only cluster that it was trained on; "": any */
-    /* It does not decide about so many first jobs: they do not tell how jobs come. */
+    /* Other experts decide about the first `after` jobs: a few jobs do not tell how jobs
+     * come. */
     uint64_t after;
     /* Owned, alloc_scorer_size() numbers: those of the ALLOC_FEATURES features, then for
      * each hidden unit those of the features in it, and that of its output. */

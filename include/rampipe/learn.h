@@ -156,9 +156,9 @@ struct learn_options {
  *
  * Start: the candidate with the best value over 4 episodes of each setting. Candidates
  * are the experts of `start` and the first five of the simple rules below. If the
- * experts are as many as those that are trained, each waits for as many jobs as its own,
- * though not in training, and starts from it unless another candidate is better by more
- * than two standard errors. If `start` is NULL, the
+ * experts are as many as those that are trained, each starts from its own unless
+ * another candidate is better by more than two standard errors, and gets the `after` of
+ * its own, which has no effect in training. If `start` is NULL, the
  * candidates are all simple rules, with `units` hidden units whose weights are 0. Their
  * scores, in units of 2 sigma, for an alternative of n servers are
  *     50 - 50 servers: takes the fewest servers, and refuses no job; of equally many the

@@ -984,7 +984,7 @@ REC_ROW(EXPERT, ALONE, "expert",
     REC_KEY("variation", NUMBER, "the same")
     REC_KEY("cluster", TEXT, "the only one that it was trained on; without it, any")
     REC_KEY("after", COUNT,
-          "how many first jobs it does not decide about; without it, 0"))
+          "other experts decide about so many jobs at the start; without it, 0"))
 
 REC_ROW(WEIGHT, ALONE, "weight",
     "A weight of a learned chooser: the factor of a feature, or of the output of a "
