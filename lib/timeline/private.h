@@ -1,7 +1,8 @@
 /*
  * What the files of lib/timeline share. take.c turns records into slices, flights, marks
- * and arrows; timeline.c keeps them; lanes.c assigns slices to tracks. trace.c writes the
- * trace, svg.c the picture, page.c the page, whose program is in viewer*.
+ * and arrows, training.c those of a training run; timeline.c keeps them; lanes.c assigns
+ * slices to tracks. trace.c writes the trace, svg.c the picture, page.c the page, whose
+ * program is in viewer*.
  */
 #ifndef RAMPIPE_TIMELINE_PRIVATE_H
 #define RAMPIPE_TIMELINE_PRIVATE_H
@@ -176,6 +177,22 @@ struct timeline {
     char *text;  /* buffer of join() */
     size_t text_room;
 };
+
+/* ---- take.c, training.c: records ------------------------------------------ */
+
+/* Converts seconds; times beyond 126 years become 126 years. */
+int64_t timeline_nanoseconds(double seconds);
+/* Finds a process. If each stream is a run of its own (`runs`), then from the second run
+ * on the name of a process has the number of the run behind it. */
+bool timeline_find_run(struct timeline *t, struct rec_str name, bool runs,
+                       uint32_t *process, struct rec_error *err) REC_MUST_CHECK;
+/* Take the records `state`, `train` and `trained`, which were checked. */
+bool timeline_take_state(struct timeline *t, const struct rec_reader *reader,
+                         const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+bool timeline_take_train(struct timeline *t, const struct rec_reader *reader,
+                         const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+bool timeline_take_trained(struct timeline *t, const struct rec_reader *reader,
+                           const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- timeline.c: what is kept -------------------------------------------- */
 

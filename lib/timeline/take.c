@@ -1,7 +1,6 @@
 /*
  * Turns records into slices, flights, marks and arrows, as they come. Records with a
- * start and an end are rows of a table. Records of training have only one time each: a
- * slice lasts from one record to the next, so it is kept open until then.
+ * start and an end are rows of a table; those of training are in training.c.
  */
 #include "private.h"
 
@@ -94,17 +93,6 @@ static const struct timeline_row lane_row = {.type = REC_RUN,
                                              .counter = "busy named lanes",
                                              .lane = "lane"};
 
-/* The two tracks of training, phases and iterations. Their records have only one time. */
-static const struct timeline_row state_row = {.type = REC_STATE,
-                                              .look = TIMELINE_OP,
-                                              .start = 1,
-                                              .counter = "instances",
-                                              .lane = "lane"},
-                                 iteration_row = {.type = REC_TRAIN,
-                                                  .look = TIMELINE_ITERATION,
-                                                  .end = 1,
-                                                  .lane = "lane"};
-
 const char *
 timeline_record(size_t i)
 {
@@ -119,9 +107,8 @@ timeline_record(size_t i)
  * overflowing an int64_t. */
 #define LATEST 4e18
 
-/* Converts seconds to nanoseconds; times beyond LATEST become LATEST. */
-static int64_t
-nanoseconds(double seconds)
+int64_t
+timeline_nanoseconds(double seconds)
 {
     return (int64_t)llround(fmax(-LATEST, fmin(LATEST, 1e9 * seconds)));
 }
@@ -134,8 +121,8 @@ timeline_new(const struct timeline_options *options, struct rec_error *err)
         rec_fail_memory(err);
         return NULL;
     }
-    t->from = nanoseconds(options->from);
-    t->to = nanoseconds(options->to);
+    t->from = timeline_nanoseconds(options->from);
+    t->to = timeline_nanoseconds(options->to);
     t->job = options->job;
     t->sends = options->sends;
     t->most = options->links;
@@ -156,17 +143,15 @@ find_began(struct timeline *t, const struct rec_reader *reader, const struct rec
         t->some = true;
         t->began = began;
     }
-    t->later = isnan(began) ? 0 : nanoseconds(fmax(0, began - t->began));
+    t->later = isnan(began) ? 0 : timeline_nanoseconds(fmax(0, began - t->began));
     return true;
 }
 
 /* ---- slices -------------------------------------------------------------- */
 
-/* Finds a process. If each stream is a run of its own (`runs`), then from the second run
- * on the name of a process has the number of the run behind it. */
-static bool
-find_process(struct timeline *t, struct rec_str name, bool runs, uint32_t *process,
-             struct rec_error *err)
+bool
+timeline_find_run(struct timeline *t, struct rec_str name, bool runs, uint32_t *process,
+                  struct rec_error *err)
 {
     char text[300];
     if (!runs || t->run == 0)
@@ -220,7 +205,7 @@ find_place(struct timeline *t, const struct timeline_row *row, const struct rec 
     slice->src = slice->dst = REC_NONE;
     if (row->process_key && !rec_find_key(rec, row->process_key, &process))
         process = rec_str(row->process_else);
-    if (!find_process(t, process, row->runs, &number, err))
+    if (!timeline_find_run(t, process, row->runs, &number, err))
         return false;
     slice->group = number;
     if (row->shape == TIMELINE_FLIGHT)
@@ -363,128 +348,10 @@ take_slice(struct timeline *t, const struct timeline_row *row,
         return true;
     if (row->bytes && !t->sends)
         return true;
-    slice.from = (row->process_key ? t->later : 0) + nanoseconds(start);
-    slice.to = (row->process_key ? t->later : 0) + nanoseconds(end);
+    slice.from = (row->process_key ? t->later : 0) + timeline_nanoseconds(start);
+    slice.to = (row->process_key ? t->later : 0) + timeline_nanoseconds(end);
     return !timeline_shows(t, slice.from, slice.to) ||
            keep_slice(t, row, reader, rec, &slice, err);
-}
-
-/* ---- training ------------------------------------------------------------ */
-
-/* Adds a slice of a training run, if it has a length and is shown. */
-static bool
-add_training(struct timeline *t, const struct timeline_row *row, const char *track,
-             struct rec_str name, struct timeline_slice *slice, struct rec_error *err)
-{
-    uint32_t process;
-    slice->row = row;
-    slice->track = slice->src = slice->dst = REC_NONE;
-    return slice->from >= slice->to || !timeline_shows(t, slice->from, slice->to) ||
-           (find_process(t, rec_str("training"), true, &process, err) &&
-            timeline_find_group(t, process, rec_str(track), row->lane, &slice->group,
-                                err) &&
-            timeline_find_name(t, rec_str(track), name, &slice->name, err) &&
-            timeline_add_slice(t, slice, err));
-}
-
-/* Ends the phase that has begun, if there is one. */
-static bool
-end_state(struct timeline *t, int64_t time, struct rec_error *err)
-{
-    struct timeline_training *run = &t->training;
-    if (!run->stateful)
-        return true;
-    run->stateful = false;
-    run->state.to = time;
-    return add_training(t, &state_row, "phase", rec_str(run->phase), &run->state, err);
-}
-
-/* A state record ends a phase and begins the next. */
-static bool
-take_state(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
-           struct rec_error *err)
-{
-    struct timeline_training *run = &t->training;
-    struct rec_str phase = {"state", 5};
-    double time;
-    t->any = true;
-    (void)rec_find_key(rec, "phase", &phase);
-    if (!rec_get_number(reader, rec, 1, &time, err) ||
-        !end_state(t, nanoseconds(time), err))
-        return false;
-    if (t->job)
-        return true;
-    run->state = (struct timeline_slice){.from = nanoseconds(time), .look = TIMELINE_OP};
-    for (unsigned i = TIMELINE_TRAINING; i <= TIMELINE_STALLED; i++)
-        if (rec_str_is(phase, timeline_looks[i].name))
-            run->state.look = (enum timeline_look)i;
-    run->stateful = true;
-    return (run->phase = rec_arena_copy(&t->arena, phase, err)) &&
-           (run->state.line = rec_arena_copy(&t->arena, rec->line, err));
-}
-
-/* A step event ends an iteration, whose beginning is known unless something has broken
- * the chain of iterations, and begins the next. */
-static bool
-take_step(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
-          int64_t time, struct rec_error *err)
-{
-    char number[24];
-    uint64_t iterations;
-    struct timeline_training *run = &t->training;
-    struct timeline_slice slice = {
-        .from = run->iteration, .to = time, .look = TIMELINE_ITERATION};
-    bool iterating = run->iterating;
-    run->iterating = true;
-    run->iteration = time;
-    if (!rec_get_count(reader, rec, 3, &iterations, err))
-        return false;
-    snprintf(number, sizeof number, "%llu", (unsigned long long)iterations);
-    return !iterating ||
-           ((slice.line = rec_arena_copy(&t->arena, rec->line, err)) &&
-            add_training(t, &iteration_row, "iterations", rec_str(number), &slice, err));
-}
-
-/* An event of training: a step, or a mark. Some events break off an iteration; config
- * begins one. */
-static bool
-take_train(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
-           struct rec_error *err)
-{
-    static const char *const ends[] = {"reconfig", "rendezvous_global",
-                                       "rendezvous_local", "redo", "fatal"};
-    struct timeline_training *run = &t->training;
-    struct timeline_mark mark = {.type = REC_TRAIN};
-    double time;
-    t->any = true;
-    if (!rec_get_number(reader, rec, 1, &time, err))
-        return false;
-    if (t->job)
-        return true;
-    mark.at = nanoseconds(time);
-    if (rec_str_is(rec->field[2], "step"))
-        return take_step(t, reader, rec, mark.at, err);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (rec_str_is(rec->field[2], ends[i]))
-            run->iterating = false;
-    if (rec_str_is(rec->field[2], "config")) {
-        run->iterating = true;
-        run->iteration = mark.at;
-    }
-    return !timeline_shows(t, mark.at, mark.at) ||
-           (find_process(t, rec_str("training"), true, &mark.process, err) &&
-            (mark.line = rec_arena_copy(&t->arena, rec->line, err)) &&
-            timeline_add_mark(t, &mark, err));
-}
-
-static bool
-take_trained(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
-             struct rec_error *err)
-{
-    double end;
-    t->training.iterating = false;
-    return rec_get_number(reader, rec, 3, &end, err) &&
-           end_state(t, nanoseconds(end), err);
 }
 
 /* ---- records about slices: deps, ends of tasks, blocks ------------------------- */
@@ -525,7 +392,7 @@ take_block(struct timeline *t, const struct rec_reader *reader, const struct rec
     double time;
     if (!rec_get_number(reader, rec, 2, &time, err))
         return false;
-    mark.at = t->later + nanoseconds(time);
+    mark.at = t->later + timeline_nanoseconds(time);
     return !timeline_shows(t, mark.at, mark.at) ||
            (t->job && !rec_str_is(rec->field[1], t->job)) ||
            ((t->nprocesses > 0 ||
@@ -549,8 +416,8 @@ take_rate(struct timeline *t, const struct rec_reader *reader, const struct rec 
         !rec_get_number(reader, rec, 6, &one.rate, err) ||
         !rec_get_number(reader, rec, 7, &capacity, err))
         return false;
-    one.from = nanoseconds(start);
-    one.to = nanoseconds(end);
+    one.from = timeline_nanoseconds(start);
+    one.to = timeline_nanoseconds(end);
     if (t->most == 0 || (t->job && !rec_str_is(rec->field[1], t->job)) ||
         !timeline_shows(t, one.from, one.to))
         return true;
@@ -575,8 +442,8 @@ take_held(struct timeline *t, const struct rec_reader *reader, const struct rec 
         !rec_get_number(reader, rec, 4, &end, err) ||
         !rec_get_number(reader, rec, 5, &one.rate, err))
         return false;
-    one.from = nanoseconds(start);
-    one.to = nanoseconds(end);
+    one.from = timeline_nanoseconds(start);
+    one.to = timeline_nanoseconds(end);
     if ((t->job && !rec_str_is(rec->field[1], t->job)) ||
         !timeline_shows(t, one.from, one.to))
         return true;
@@ -629,10 +496,12 @@ timeline_take(struct timeline *t, const struct rec_reader *reader, const struct 
     case REC_BLOCK: return rec_check(reader, rec, err) && take_block(t, reader, rec, err);
     case REC_HELD: return rec_check(reader, rec, err) && take_held(t, reader, rec, err);
     case REC_RATE: return rec_check(reader, rec, err) && take_rate(t, reader, rec, err);
-    case REC_STATE: return rec_check(reader, rec, err) && take_state(t, reader, rec, err);
-    case REC_TRAIN: return rec_check(reader, rec, err) && take_train(t, reader, rec, err);
+    case REC_STATE:
+        return rec_check(reader, rec, err) && timeline_take_state(t, reader, rec, err);
+    case REC_TRAIN:
+        return rec_check(reader, rec, err) && timeline_take_train(t, reader, rec, err);
     case REC_TRAINED:
-        return rec_check(reader, rec, err) && take_trained(t, reader, rec, err);
+        return rec_check(reader, rec, err) && timeline_take_trained(t, reader, rec, err);
     case REC_MARK: end_run(t); return true;
     default: return true;
     }

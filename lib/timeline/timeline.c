@@ -1,5 +1,5 @@
 /*
- * Keeps what take.c makes of records: processes, groups, names, slices, marks, arrows.
+ * Keeps what is made of records: processes, groups, names, slices, marks, arrows.
  * All refer to each other by index, and each text is kept once.
  */
 #include "private.h"
