@@ -513,6 +513,9 @@ const uint64_t *alloc_admission_owners(const struct alloc_admission *admission);
  * so that the next run is faster. */
 bool alloc_admission_reset(struct alloc_admission *admission,
                            struct rec_error *err) REC_MUST_CHECK;
+/** Tells the processor that this admission is next, for those who play many in turn: more
+ * of them than its caches hold. */
+void alloc_admission_prefetch(const struct alloc_admission *admission);
 /** The regime of the arrivals so far; only for a chooser that observes. */
 void alloc_admission_regime(struct alloc_admission *admission,
                             double value[ALLOC_REGIME]);

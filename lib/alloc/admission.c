@@ -614,6 +614,22 @@ alloc_admission_reset(struct alloc_admission *a, struct rec_error *err)
     return true;
 }
 
+static void
+prefetch(const void *start, size_t size)
+{
+    enum { CACHE_LINE = 64 };
+    for (size_t i = 0; i < size; i += CACHE_LINE)
+        __builtin_prefetch((const char *)start + i);
+}
+
+void
+alloc_admission_prefetch(const struct alloc_admission *a)
+{
+    prefetch(a, sizeof *a);
+    prefetch(a->running, a->nrunning * sizeof *a->running);
+    prefetch(a->question.tried, a->question.nroom * sizeof *a->question.tried);
+}
+
 void
 alloc_admission_regime(struct alloc_admission *a, double value[ALLOC_REGIME])
 {
