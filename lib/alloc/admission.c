@@ -7,6 +7,7 @@
  * it arrives, but not before those that waited for them.
  */
 #include "question.h"
+#include "running.h"
 #include "waiting.h"
 
 #include <math.h>
@@ -25,24 +26,12 @@ struct alloc_admission {
     struct alloc_admission *host, *guest;
     struct arrivals arrivals;       /* while another one is the guest */
     struct pricer *pricer;          /* the host's */
-    size_t nwords;                  /* of a set of servers */
-    uint64_t *held;                 /* servers of running jobs, a bit for each */
-    uint64_t marks;                 /* of these, XORed */
-    uint64_t state;                 /* XOR of the marks of the running jobs */
-    uint32_t nfree;                 /* servers */
-    uint64_t *owner;                /* per server, see alloc_admission_owners() */
     size_t nwritten;                /* of a host: layouts with a name, with which some
                                      * job started */
     struct alloc_question question; /* about the job that is being decided */
     bool asked;                     /* about it already: its arrival is counted */
 
-    struct event_queue ends; /* of running jobs; key: index in running */
-    struct running *running;
-    size_t nrunning, running_room;
-    uint32_t *vacant; /* indexes of unused entries of running */
-    size_t nvacant, vacant_room;
-    uint64_t started; /* jobs so far */
-
+    struct occupancy jobs; /* that run */
     struct waiters waiters;
     /* The first waiting job, by its key, if it was tried in vain since a job last ended;
      * 0: no job is stuck. Before the next end it would fail again, so it is not tried. */
@@ -57,36 +46,13 @@ enter(struct alloc_admission *a)
     struct features *features = a->question.features;
     if (guest == a)
         return;
-    pricer_flip(a->pricer, guest->held, guest->marks);
-    pricer_flip(a->pricer, a->held, a->marks);
+    pricer_flip(a->pricer, guest->jobs.held, guest->jobs.marks);
+    pricer_flip(a->pricer, a->jobs.held, a->jobs.marks);
     if (features) {
         guest->arrivals = features->arrivals;
         features->arrivals = a->arrivals;
     }
     a->host->guest = a;
-}
-
-/* Gives servers to a job, counted from 1, or with owner 0 back. */
-static void
-hand_over(struct alloc_admission *a, const uint64_t *taken, uint64_t marks,
-          uint64_t owner)
-{
-    pricer_flip(a->pricer, taken, marks);
-    for (size_t w = 0; w < a->nwords; w++)
-        a->held[w] ^= taken[w];
-    a->marks ^= marks;
-    for (size_t w = 0; !a->options.counted && w < a->nwords; w++)
-        for (uint64_t left = taken[w]; left; left &= left - 1)
-            a->owner[w * 64 + (size_t)__builtin_ctzll(left)] = owner;
-}
-
-/* The same for the same servers and the same end, whatever else is free. */
-static uint64_t
-mark_of(uint64_t servers, double finish)
-{
-    uint64_t bits;
-    memcpy(&bits, &finish, sizeof bits);
-    return rec_mix(servers ^ rec_mix(bits));
 }
 
 struct alloc_admission *
@@ -95,6 +61,7 @@ alloc_admission_new(const struct alloc_admission_options *options,
                     struct rec_error *err)
 {
     struct alloc_admission *a = calloc(1, sizeof *a);
+    size_t nwords = 0; /* of a set of servers */
     if (!a) {
         rec_fail_memory(err);
         return NULL;
@@ -103,7 +70,7 @@ alloc_admission_new(const struct alloc_admission_options *options,
     a->store = store;
     a->decide = decide;
     a->context = context;
-    a->nfree = net_servers(options->placer.net);
+    a->jobs.anonymous = options->counted;
     a->question = (struct alloc_question){.store = store, .counted = options->counted};
     a->host = options->host ? options->host : a;
     if (!options->host)
@@ -127,24 +94,15 @@ alloc_admission_new(const struct alloc_admission_options *options,
         return NULL;
     }
     if (a->pricer)
-        (void)pricer_taken(a->pricer, &a->nwords);
-    a->held = a->pricer ? calloc(a->nwords, sizeof *a->held) : NULL;
-    a->owner = a->pricer ? calloc(a->nfree, sizeof *a->owner) : NULL;
-    if (!a->owner || !a->held) {
-        if (a->pricer)
-            rec_fail_memory(err);
+        (void)pricer_taken(a->pricer, &nwords);
+    if (!a->pricer ||
+        !occupancy_init(&a->jobs, net_servers(options->placer.net), nwords, err)) {
         alloc_admission_free(a);
         return NULL;
     }
-    for (uint32_t i = 0; i < options->ndown; i++) {
-        uint32_t server = options->down[i];
-        if (a->owner[server] == ALLOC_DOWN)
-            continue;
-        a->owner[server] = ALLOC_DOWN;
-        a->nfree--;
-        if (!options->host)
-            pricer_set_down(a->pricer, server);
-    }
+    for (uint32_t i = 0; i < options->ndown; i++)
+        if (occupancy_set_down(&a->jobs, options->down[i]) && !options->host)
+            pricer_set_down(a->pricer, options->down[i]);
     return a;
 }
 
@@ -155,69 +113,44 @@ alloc_admission_free(struct alloc_admission *a)
         return;
     if (a->host->guest == a && a->host != a)
         enter(a->host);
-    if (a->host == a)
-        pricer_free(a->pricer);
-    else
+    if (a->host != a)
         a->question.features = NULL; /* the host's */
     question_free(&a->question);
-    for (size_t i = 0; i < a->nrunning; i++) {
-        if (a->host != a && a->running[i].layout)
-            sim_layout_release(a->running[i].layout);
-        free(a->running[i].taken);
-    }
-    free(a->held);
-    event_queue_free(&a->ends);
+    occupancy_free(&a->jobs);
+    if (a->host == a)
+        pricer_free(a->pricer);
     waiters_free(&a->waiters);
-    free(a->owner);
-    free(a->running);
-    free(a->vacant);
     free(a);
 }
 
 const uint64_t *
 alloc_admission_owners(const struct alloc_admission *a)
 {
-    return a->owner;
+    return a->jobs.owner;
 }
 
 /* ---- starting and ending ------------------------------------------------- */
 
-/* Lets a job run on servers until `finish`. `layout` is NULL if the job runs in another
- * admission, too, of which this one is a copy: the layout is held there. */
+/* Lets a job run. Its layout is NULL if it runs in another admission, too, of which this
+ * one is a copy: the layout is held there. */
 static bool
-occupy(struct alloc_admission *a, struct sim_layout *layout, const uint64_t *taken,
-       uint64_t marks, uint32_t n, double finish, struct rec_error *err)
+occupy(struct alloc_admission *a, const struct running *job, struct rec_error *err)
 {
-    struct running *r;
-    uint32_t index;
-    if (a->nvacant)
-        index = a->vacant[--a->nvacant];
-    else {
-        if (!rec_grow(&a->running, &a->running_room, a->nrunning + 1, sizeof *a->running,
-                      err))
-            return false;
-        index = (uint32_t)a->nrunning;
-        a->running[index].taken = malloc(a->nwords * sizeof *taken);
-        if (!a->running[index].taken)
-            return rec_fail_memory(err);
-        a->nrunning++;
-    }
-    r = &a->running[index];
-    *r = (struct running){.layout = layout,
-                          .taken = r->taken,
-                          .runs = true,
-                          .nservers = n,
-                          .finish = finish,
-                          .marks = marks,
-                          .mark = mark_of(marks, finish)};
-    memcpy(r->taken, taken, a->nwords * sizeof *taken);
-    if (layout)
-        sim_layout_hold(layout);
-    a->started++;
-    a->nfree -= n;
-    hand_over(a, taken, marks, a->started);
-    a->state ^= r->mark;
-    return event_queue_push(&a->ends, (struct event_entry){finish, index}, err);
+    pricer_flip(a->pricer, job->taken, job->marks);
+    return occupancy_start(&a->jobs, job, err);
+}
+
+/* Lets it run on an alternative that was tried. */
+static bool
+occupy_tried(struct alloc_admission *a, const struct tried *t, struct sim_layout *layout,
+             struct rec_error *err)
+{
+    const struct running job = {.layout = layout,
+                                .taken = t->taken,
+                                .nservers = t->alternative.nservers,
+                                .finish = t->alternative.finish,
+                                .marks = t->trial.marks};
+    return occupy(a, &job, err);
 }
 
 /* True for the first decision that names a graph that was made for it. */
@@ -263,8 +196,7 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct tried
         if (!graph_layout_name(&decision.layout->where, rec_str(id), err))
             return false;
     }
-    return occupy(a, decision.layout, alternative->taken, t->trial.marks,
-                  alternative->nservers, alternative->finish, err) &&
+    return occupy_tried(a, t, decision.layout, err) &&
            a->decide(a->context, &decision, err);
 }
 
@@ -320,22 +252,14 @@ turn_away(struct alloc_admission *a, const struct graph_job *job, struct rec_err
     return a->decide(a->context, &decision, err);
 }
 
+/* Ends the job that ends next. */
 static bool
-end_job(struct alloc_admission *a, uint32_t index, struct rec_error *err)
+end_job(struct alloc_admission *a, struct rec_error *err)
 {
-    struct running *r = &a->running[index];
+    const struct running *r = occupancy_next(&a->jobs);
     a->stuck = 0;
-    a->nfree += r->nservers;
-    a->state ^= r->mark;
-    hand_over(a, r->taken, r->marks, 0);
-    if (r->layout)
-        sim_layout_release(r->layout);
-    r->layout = NULL;
-    r->runs = false;
-    if (!rec_grow(&a->vacant, &a->vacant_room, a->nvacant + 1, sizeof *a->vacant, err))
-        return false;
-    a->vacant[a->nvacant++] = index;
-    return true;
+    pricer_flip(a->pricer, r->taken, r->marks);
+    return occupancy_end(&a->jobs, err);
 }
 
 /* ---- one job ------------------------------------------------------------- */
@@ -346,12 +270,12 @@ static bool
 has_choice(const struct alloc_admission *a)
 {
     const struct alloc_question *q = &a->question;
-    if (a->options.whole && a->nfree > 0)
+    if (a->options.whole && a->jobs.nfree > 0)
         return true;
     for (uint32_t i = 0; i < q->nknown; i++)
         if (q->tried[i].is_tried && !q->tried[i].alternative.cause)
             return true;
-    return q->may_wait && a->options.queue > 0 && a->ends.n > 0;
+    return q->may_wait && a->options.queue > 0 && a->jobs.ends.n > 0;
 }
 
 /* The question about a job; what was known of the last one is void. NULL: *err. */
@@ -360,10 +284,11 @@ ask(struct alloc_admission *a, const struct graph_job *job, struct rec_error *er
 {
     struct alloc_question *q = &a->question;
     q->admission = a;
-    q->running = a->running;
-    q->nrunning = a->nrunning;
+    q->running = a->jobs.running;
+    q->nrunning = a->jobs.nrunning;
     q->nwaiting = a->waiters.n;
-    return pricer_forget(a->pricer, err) && question_ask(q, job, a->now, a->nfree, err)
+    return pricer_forget(a->pricer, err) &&
+                   question_ask(q, job, a->now, a->jobs.nfree, err)
                ? q
                : NULL;
 }
@@ -448,7 +373,7 @@ try_waiting(struct alloc_admission *a, struct rec_error *err)
         if (!try_job(a, &first->job, &started, err))
             return false;
         if (!started) {
-            if (q->may_wait && a->ends.n) {
+            if (q->may_wait && a->jobs.ends.n) {
                 a->stuck = first->key;
                 return true;
             }
@@ -461,12 +386,6 @@ try_waiting(struct alloc_admission *a, struct rec_error *err)
     return true;
 }
 
-static double
-next_end(const struct alloc_admission *a)
-{
-    return a->ends.n ? a->ends.event[0].time : (double)INFINITY;
-}
-
 /* Blocks the waiting job whose last chance is now. If it was the first in the queue, it
  * held up the others: they are tried. */
 static bool
@@ -475,7 +394,7 @@ pass_last_chance(struct alloc_admission *a, struct rec_error *err)
     bool is_first;
     struct waiter *waiter = waiters_take_chance(&a->waiters);
     /* Servers that come free within the allowance for rounding are still in time. */
-    if (a->now < waiter->latest && next_end(a) <= waiter->latest)
+    if (a->now < waiter->latest && occupancy_next_end(&a->jobs) <= waiter->latest)
         return waiters_give_chance(&a->waiters, waiter, waiter->latest, err);
     is_first = waiter == waiters_first(&a->waiters);
     return block(a, &waiter->job, waiter->graph, "deadline", err) &&
@@ -488,14 +407,15 @@ static bool
 advance(struct alloc_admission *a, double time, struct rec_error *err)
 {
     for (;;) {
-        double end = next_end(a), chance = waiters_next_chance(&a->waiters);
+        double end = occupancy_next_end(&a->jobs),
+               chance = waiters_next_chance(&a->waiters);
         double next = fmin(end, chance);
         if (next > time || isinf(next))
             break;
         a->now = fmax(a->now, next);
         /* All jobs that end now give back their servers before a waiting one is tried. */
-        while (a->ends.n && a->ends.event[0].time == end && end == next)
-            if (!end_job(a, (uint32_t)event_queue_pop(&a->ends).key, err))
+        while (end == next && occupancy_next_end(&a->jobs) == end)
+            if (!end_job(a, err))
                 return false;
         if (end == next ? !try_waiting(a, err) : !pass_last_chance(a, err))
             return false;
@@ -585,7 +505,7 @@ alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
     if (started)
         return true;
     /* a graph that was made for an action may be forgotten while the job waits */
-    if (q->may_wait && a->options.queue > 0 && a->ends.n)
+    if (q->may_wait && a->options.queue > 0 && a->jobs.ends.n)
         return wait(a, job, q->unnamed ? q->tried[0].alternative.graph : q->graph, err);
     return turn_away(a, job, err);
 }
@@ -601,15 +521,15 @@ bool
 alloc_admission_reset(struct alloc_admission *a, struct rec_error *err)
 {
     enter(a);
-    while (a->ends.n)
-        if (!end_job(a, (uint32_t)event_queue_pop(&a->ends).key, err))
+    while (a->jobs.ends.n)
+        if (!end_job(a, err))
             return false;
     waiters_free(&a->waiters);
     a->waiters = (struct waiters){0};
     if (a->question.features)
         features_forget(a->question.features);
     a->now = 0;
-    a->started = 0;
+    a->jobs.started = 0;
     a->asked = false;
     return true;
 }
@@ -626,7 +546,7 @@ void
 alloc_admission_prefetch(const struct alloc_admission *a)
 {
     prefetch(a, sizeof *a);
-    prefetch(a->running, a->nrunning * sizeof *a->running);
+    prefetch(a->jobs.running, a->jobs.nrunning * sizeof *a->jobs.running);
     prefetch(a->question.tried, a->question.nroom * sizeof *a->question.tried);
 }
 
@@ -647,9 +567,10 @@ admission_copy(struct alloc_admission *to, const struct alloc_admission *from,
     to->now = from->now;
     if (to->question.features)
         features_remember(to->question.features, from->question.features);
-    for (size_t i = 0; i < from->nrunning; i++) {
-        const struct running *r = &from->running[i];
-        if (r->runs && !occupy(to, NULL, r->taken, r->marks, r->nservers, r->finish, err))
+    for (size_t i = 0; i < from->jobs.nrunning; i++) {
+        struct running job = from->jobs.running[i];
+        job.layout = NULL;
+        if (job.runs && !occupy(to, &job, err))
             return false;
     }
     return true;
@@ -658,8 +579,7 @@ admission_copy(struct alloc_admission *to, const struct alloc_admission *from,
 bool
 admission_occupy(struct alloc_admission *a, const struct tried *t, struct rec_error *err)
 {
-    return occupy(a, NULL, t->taken, t->trial.marks, t->alternative.nservers,
-                  t->alternative.finish, err);
+    return occupy_tried(a, t, NULL, err);
 }
 
 struct pricer *
@@ -671,5 +591,5 @@ admission_pricer(struct alloc_admission *a)
 uint64_t
 admission_state(const struct alloc_admission *a)
 {
-    return a->waiters.n ? 0 : a->state | 1;
+    return a->waiters.n ? 0 : a->jobs.state | 1;
 }

@@ -5,6 +5,7 @@
 
 #include "blocks.h"
 #include "rounds.h"
+#include "running.h"
 
 /* Indexes in alloc_features[]. SHARE, BLOCK_LATER and FREE_LATER are the first of several
  * features: of 5 sizes of blocks, of 3 horizons, of 3 horizons. */
@@ -48,17 +49,6 @@ enum {
     ALLOC_SPREAD_HEIGHT,
     ALLOC_SPREAD_HEIGHT2,
     ALLOC_VARIATION
-};
-
-/* A running job. */
-struct running {
-    struct sim_layout *layout; /* NULL: nobody asks for it */
-    uint64_t *taken;           /* its servers, bit s % 64 of taken[s / 64]; owned */
-    bool runs;                 /* false: the entry is unused */
-    uint32_t nservers;
-    double finish;  /* seconds */
-    uint64_t marks; /* of its servers, XORed */
-    uint64_t mark;  /* of its servers and its end, see admission_state() */
 };
 
 /* What is kept of the jobs that have arrived: sums, so that memory does not grow. */
