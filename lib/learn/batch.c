@@ -497,10 +497,10 @@ learn_batch_step(struct learn_batch *b, const int32_t *action)
     for (uint32_t i = 0; i < b->ncopies; i++) {
         struct copy *c = &b->copy[i];
         bool playing = c->playing;
-        if (i + 1 < b->ncopies)
-            alloc_admission_prefetch(c[1].admission);
         double completion = 0;
         float reward = 0;
+        if (i + 1 < b->ncopies)
+            alloc_admission_prefetch(c[1].admission);
         c->action = action[i];
         if (playing && !step(c, &reward, &completion))
             return false;
