@@ -20,7 +20,7 @@ shelf_free(struct shelf *s)
     }
     for (size_t i = 0; i < s->nlaid; i++) {
         sim_layout_free(s->laid[i].layout);
-        free(s->laid[i].own);
+        free(s->laid[i].key);
     }
     free(s->graph);
     free(s->laid);
@@ -30,20 +30,29 @@ shelf_free(struct shelf *s)
     free(s->key);
 }
 
+/* Adds a number to s->key. */
+static bool
+add_key(struct shelf *s, uint32_t number, struct rec_error *err)
+{
+    if (!rec_grow(&s->key, &s->key_room, s->nkey + 1, sizeof *s->key, err))
+        return false;
+    s->key[s->nkey++] = number;
+    return true;
+}
+
 /*
  * Sets s->key, by which a layout of a light plan is looked up: for each number of parts
- * the slots of the first unit that has it. They say where all other units go, and are
+ * the slots of the first unit that has it, which say where all other units go, and are
  * much shorter than the slots of all ops. `slot` is per server if `server` is given,
- * which says the server of each member; else it is per op.
+ * which says the server of each member; else it is per op. How many slots there are comes
+ * last: a job may hold servers that have none of its ops.
  */
 static bool
 set_key(struct shelf *s, const struct place_plan *plan, const uint32_t *slot,
-        const uint32_t *server, struct rec_error *err)
+        const uint32_t *server, uint32_t nslots, struct rec_error *err)
 {
     const struct graph *graph = plan->graph;
     s->nkey = 0;
-    if (!rec_grow(&s->key, &s->key_room, 1, sizeof *s->key, err)) /* of an empty graph */
-        return false;
     for (uint32_t k = 0; k < plan->nkinds; k++) {
         const struct graph_unit *unit = &graph->unit[plan->step[plan->kind[k]].unit];
         if (!rec_grow(&s->key, &s->key_room, s->nkey + unit->parts, sizeof *s->key, err))
@@ -51,18 +60,28 @@ set_key(struct shelf *s, const struct place_plan *plan, const uint32_t *slot,
         for (uint32_t i = unit->first; i < unit->first + unit->parts; i++)
             s->key[s->nkey++] = slot[server ? server[i] : graph->member[i]];
     }
-    return true;
+    return add_key(s, nslots, err);
 }
 
-/* The key of a layout: s->key of a light plan, else the slots of all ops. It is a view of
- * these numbers, not a copy. */
-static struct rec_str
-key_of(const struct shelf *s, const struct place_plan *plan, bool light,
-       const uint32_t *op_slots)
+/* The same for other plans: the slots of all ops, and the order of steps, if it matters. */
+static bool
+set_long_key(struct shelf *s, const struct place_plan *plan, const uint32_t *op_slots,
+             const uint32_t *order, uint32_t nslots, struct rec_error *err)
 {
-    size_t n = light ? s->nkey : plan->graph->nops;
-    return (struct rec_str){(const char *)(light ? s->key : op_slots),
-                            n * sizeof *op_slots};
+    size_t nops = plan->graph->nops, nsteps = order ? plan->nsteps : 0;
+    if (!rec_grow(&s->key, &s->key_room, nops + nsteps + 1, sizeof *s->key, err))
+        return false;
+    memcpy(s->key, op_slots, nops * sizeof *s->key);
+    if (order)
+        memcpy(s->key + nops, order, nsteps * sizeof *s->key);
+    s->nkey = nops + nsteps;
+    return add_key(s, nslots, err);
+}
+
+static struct rec_str
+key_at_hand(const struct shelf *s)
+{
+    return (struct rec_str){(const char *)s->key, s->nkey * sizeof *s->key};
 }
 
 /* Frees the layout at `place`, which no job holds. */
@@ -73,9 +92,10 @@ forget(struct shelf *s, uint32_t place, struct rec_error *err)
     if (!rec_grow(&s->vacant, &s->vacant_room, s->nvacant + 1, sizeof *s->vacant, err))
         return false;
     s->vacant[s->nvacant++] = place;
-    rec_map_remove(&s->graph[laid->graph].layouts[laid->light], laid->key);
+    rec_map_remove(&s->graph[laid->graph].layouts[laid->light],
+                   (struct rec_str){laid->key, laid->key_len});
     sim_layout_free(laid->layout);
-    free(laid->own);
+    free(laid->key);
     *laid = (struct shelf_layout){.layout = NULL};
     return true;
 }
@@ -116,18 +136,17 @@ shelf_drop(struct shelf *s, uint32_t index, bool *dropped, struct rec_error *err
     return true;
 }
 
-/* Puts a sealed layout among those that are known, and into the pool that bounds their
- * memory. The key is that of the plan, or of s->key, which is copied. */
+/* Puts a sealed layout among those that are known, with a copy of the key at hand, and
+ * into the pool that bounds their memory. */
 static bool
 keep(struct shelf *s, uint32_t index, bool light, struct sim_layout *layout,
-     struct rec_str key, uint32_t *place, struct rec_error *err)
+     uint32_t *place, struct rec_error *err)
 {
-    char *own = NULL;
-    if (key.ptr == (const char *)s->key) {
-        if (!(own = malloc(key.len + 1)))
-            return rec_fail_memory(err);
-        key.ptr = memcpy(own, key.ptr, key.len);
-    }
+    struct rec_str key = key_at_hand(s);
+    char *own = malloc(key.len);
+    if (!own)
+        return rec_fail_memory(err);
+    key.ptr = memcpy(own, key.ptr, key.len);
     *place = (uint32_t)(s->nvacant ? s->vacant[s->nvacant - 1] : s->nlaid);
     if (!rec_grow(&s->laid, &s->laid_room, s->nlaid + 1, sizeof *s->laid, err) ||
         !rec_map_add(&s->graph[index].layouts[light], key, *place, err)) {
@@ -143,8 +162,8 @@ keep(struct shelf *s, uint32_t index, bool light, struct sim_layout *layout,
                                             .serial = ++s->serial,
                                             .graph = index,
                                             .light = light,
-                                            .key = key,
-                                            .own = own};
+                                            .key = own,
+                                            .key_len = key.len};
     sim_layouts_add(&s->pool, layout);
     return true;
 }
@@ -191,8 +210,7 @@ make(struct shelf *s, uint32_t index, const struct place_plan *plan, bool light,
         return false;
     }
     layout = sim_layout_new(&where, err);
-    if (layout && keep(s, index, light, layout,
-                       key_of(s, plan, light, layout->where.slot), place, err))
+    if (layout && keep(s, index, light, layout, place, err))
         return true;
     sim_layout_free(layout);
     return false;
@@ -228,15 +246,15 @@ set_op_slots(struct shelf *s, const struct place_plan *plan, bool light,
 /* The layout with the key at hand; REC_NONE: it is not known. Most placements of a graph
  * have one of a few layouts, so the last one is tried first. */
 static uint32_t
-look_up(struct shelf *s, uint32_t index, const struct place_plan *plan, bool light)
+look_up(struct shelf *s, uint32_t index, bool light)
 {
     struct shelf_graph *graph = &s->graph[index];
-    struct rec_str key = key_of(s, plan, light, s->op_slots);
+    struct rec_str key = key_at_hand(s);
     const struct shelf_layout *recent =
         graph->recent < s->nlaid ? &s->laid[graph->recent] : NULL;
     uint32_t place;
     if (recent && recent->light == light && is_layout_of(recent, index) &&
-        recent->key.len == key.len && memcmp(recent->key.ptr, key.ptr, key.len) == 0)
+        recent->key_len == key.len && memcmp(recent->key, key.ptr, key.len) == 0)
         return graph->recent;
     if ((place = rec_map_get(&graph->layouts[light], key)) != REC_NONE)
         graph->recent = place;
@@ -263,10 +281,12 @@ shelf_place(struct shelf *s, uint32_t index, const struct place_plan *plan, bool
         return false;
     for (uint32_t i = 0; i < placement->nheld; i++)
         s->slots[placement->held[i]] = i;
-    if (light ? !set_key(s, plan, s->slots, placement->server, err)
-              : !set_op_slots(s, plan, false, placement->server, err))
+    if (light ? !set_key(s, plan, s->slots, placement->server, placement->nheld, err)
+              : !set_op_slots(s, plan, false, placement->server, err) ||
+                    !set_long_key(s, plan, s->op_slots, placement->order,
+                                  placement->nheld, err))
         return false;
-    *place = look_up(s, index, plan, light);
+    *place = look_up(s, index, light);
     return *place != REC_NONE ||
            ((!light || set_op_slots(s, plan, true, NULL, err)) &&
             make(s, index, plan, light, placement->nheld, placement->order, place, err));
@@ -302,13 +322,14 @@ set_act_key(struct shelf *s, const struct graph_layout *where, struct rec_error 
     size_t nops = where->graph->nops, n = where->ntransfers,
            words = sizeof(double) / sizeof(uint32_t),
            all =
-               2 + 2 * nops + (where->priority ? words * nops : 0) + n * (1 + 2 * words);
+               3 + 2 * nops + (where->priority ? words * nops : 0) + n * (1 + 2 * words);
     uint32_t *at;
     if (!rec_grow(&s->key, &s->key_room, all, sizeof *s->key, err))
         return false;
     at = s->key;
     *at++ = where->priority != NULL;
     *at++ = (uint32_t)n;
+    *at++ = where->nslots;
     memcpy(at, where->slot, nops * sizeof *at);
     memcpy(at + nops, where->placed, nops * sizeof *at);
     at += 2 * nops;
@@ -325,29 +346,26 @@ set_act_key(struct shelf *s, const struct graph_layout *where, struct rec_error 
     return true;
 }
 
-/* The key of a layout, and which map has it: those of a heuristic's if it is like one. */
+/* Sets s->key for a layout, and which map has it: as those of a heuristic if it is like
+ * one. */
 static bool
 find_key(struct shelf *s, const struct place_plan *plan, const struct graph_layout *where,
-         struct rec_str *key, bool *light, struct rec_error *err)
+         bool *light, struct rec_error *err)
 {
     size_t nops = where->graph->nops;
     bool plain = is_plain(plan, where);
     *light = *light && plain;
     if (*light) {
-        if (!set_key(s, plan, where->slot, NULL, err) ||
+        if (!set_key(s, plan, where->slot, NULL, where->nslots, err) ||
             !set_op_slots(s, plan, true, NULL, err))
             return false;
-        plain = memcmp(s->op_slots, where->slot, nops * sizeof *where->slot) == 0;
-    }
-    if (plain) {
-        *key = key_of(s, plan, *light, where->slot);
-        return true;
+        if (memcmp(s->op_slots, where->slot, nops * sizeof *where->slot) == 0)
+            return true;
+        plain = false;
     }
     *light = false;
-    if (!set_act_key(s, where, err))
-        return false;
-    *key = (struct rec_str){(const char *)s->key, s->nkey * sizeof *s->key};
-    return true;
+    return plain ? set_long_key(s, plan, where->slot, NULL, where->nslots, err)
+                 : set_act_key(s, where, err);
 }
 
 bool
@@ -355,13 +373,13 @@ shelf_take(struct shelf *s, uint32_t index, const struct place_plan *plan, bool 
            struct graph_layout *where, uint32_t *place, struct rec_error *err)
 {
     struct sim_layout *layout;
-    struct rec_str key;
-    if (!know(s, index, err) || !find_key(s, plan, where, &key, &light, err))
+    if (!know(s, index, err) || !find_key(s, plan, where, &light, err))
         return false;
-    if ((*place = rec_map_get(&s->graph[index].layouts[light], key)) != REC_NONE)
+    *place = rec_map_get(&s->graph[index].layouts[light], key_at_hand(s));
+    if (*place != REC_NONE)
         return true;
     layout = sim_layout_new(where, err);
-    if (layout && keep(s, index, light, layout, key, place, err))
+    if (layout && keep(s, index, light, layout, place, err))
         return true;
     sim_layout_free(layout);
     return false;

@@ -16,13 +16,13 @@ struct shelf_layout {
     uint64_t serial;           /* which layout has this entry: counts those made */
     uint32_t graph;            /* it is in shelf->graph[graph].layouts[light], */
     bool light;
-    struct rec_str key; /* with this key */
-    char *own;          /* the bytes of the key; NULL: those of layout->slot */
+    char *key; /* owned: with this key, */
+    size_t key_len;
 };
 
 /* What is known of a graph of the store. */
 struct shelf_graph {
-    /* A key, see key_of() and set_act_key() -> index into shelf->laid: [true] of layouts
+    /* A key, see set_key(), set_long_key() and set_act_key() -> index into shelf->laid: [true] of layouts
      * by which light plans are placed. */
     struct rec_map layouts[2];
     uint32_t recent; /* the index into shelf->laid of the layout that was found last */
