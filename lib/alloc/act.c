@@ -420,12 +420,26 @@ place_by_rule(struct act *act, struct alloc_question *q, uint32_t graph, uint32_
            add_to(act, q, graph, &q->trial, choice, err);
 }
 
+/* The first heuristic with which the job can start places the graph; if there is none, the
+ * first one says why. */
+static bool
+place_by_rules(struct act *act, struct alloc_question *q, uint32_t graph,
+               uint32_t *choice, struct rec_error *err)
+{
+    uint32_t way = 0, n = pricer_ways(q->pricer);
+    for (; way < n; way++)
+        if (!place_by_rule(act, q, graph, way, choice, err))
+            return false;
+        else if (*choice == ALLOC_ACTED)
+            return true;
+    return n == 1 || place_by_rule(act, q, graph, 0, choice, err);
+}
+
 bool
-act_apply(struct act *act, struct alloc_question *q, uint32_t i,
+act_apply(struct act *act, struct alloc_question *q, uint32_t first, const uint32_t *way,
           const struct act_split *how, uint32_t *choice, struct rec_error *err)
 {
-    uint32_t graph = q->tried[i].alternative.graph;
-    uint32_t way = q->tried[i].alternative.way;
+    uint32_t graph = q->tried[first].alternative.graph;
     bool servers = false;
     if (!act_graphs_split(act->graphs, q, act->split, act->nsplits, how, &graph, err) ||
         !find_ops(act, act->store->graph[graph], err))
@@ -434,5 +448,6 @@ act_apply(struct act *act, struct alloc_question *q, uint32_t i,
     for (size_t p = 0; p < act->nplaces; p++)
         servers = servers || act->place[p].server;
     return servers ? place_as_said(act, q, graph, choice, err)
-                   : place_by_rule(act, q, graph, way, choice, err);
+           : way   ? place_by_rule(act, q, graph, *way, choice, err)
+                   : place_by_rules(act, q, graph, choice, err);
 }

@@ -72,10 +72,11 @@ first_way(const struct alloc_question *q, uint32_t first)
     return 0;
 }
 
-/* Chooses what the agent's action makes of alternative i. */
+/* Chooses what the agent's action makes of the graph of alternative `first`. */
 static bool
-settle_action(struct act *act, struct alloc_question *q, uint32_t i, struct rec_str sizes,
-              struct rec_str sync, uint32_t *choice, struct rec_error *err)
+settle_action(struct act *act, struct alloc_question *q, uint32_t first,
+              const uint32_t *way, struct rec_str sizes, struct rec_str sync,
+              uint32_t *choice, struct rec_error *err)
 {
     static const char *const syncs[] = {"deps", "all-gather", "all-reduce"};
     struct act_split how = {GRAPH_SIZES_REFERENCE, GRAPH_GRADIENTS_DEPS};
@@ -92,7 +93,7 @@ settle_action(struct act *act, struct alloc_question *q, uint32_t i, struct rec_
     if (!known)
         return rec_fail(err, REC_DATA,
                         "sync= is not one of deps, all-gather, all-reduce");
-    return act_apply(act, q, i, &how, choice, err);
+    return act_apply(act, q, first, way, &how, choice, err);
 }
 
 /* A key of an answer that is read. */
@@ -136,7 +137,8 @@ answer_take(struct act *act, struct alloc_question *q, struct rec_str line,
     for (; rec_str_split(&names, ',', &name); first += pricer_ways(q->pricer))
         if (rec_str_eq(name, graph)) {
             if (acts)
-                return settle_action(act, q, first + way, sizes, sync, choice, err);
+                return settle_action(act, q, first, place.len ? &way : NULL, sizes, sync,
+                                     choice, err);
             if (!place.len)
                 way = first_way(q, first);
             return settle_alternative(q, first + way, choice, err);
