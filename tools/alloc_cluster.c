@@ -81,20 +81,23 @@ alloc_cluster_free(struct alloc_cluster *cluster)
     *cluster = (struct alloc_cluster){.down = NULL};
 }
 
-void
-alloc_cluster_compare(const struct cli *cli, const struct alloc_cluster *cluster,
+bool
+alloc_cluster_compare(struct cli *cli, const struct alloc_cluster *cluster,
                       const char *file, struct place_ways trained)
 {
-    struct place_ways here = {0, 0};
+    struct place_ways here = {.n = 0};
     char before[PLACE_WAYS_MAX], suiting[PLACE_WAYS_MAX], now[PLACE_WAYS_MAX];
-    place_ways_add(&here, &cluster->placer, cluster->more, cluster->nmore);
+    if (!place_ways_add(&here, &cluster->placer, cluster->more, cluster->nmore,
+                        &cli->err))
+        return false;
     place_ways_format(trained, before);
     place_ways_format(place_ways_suiting(trained, cluster->net), suiting);
     place_ways_format(here, now);
-    if (trained.kinds && strcmp(suiting, now) != 0)
+    if (trained.n && strcmp(suiting, now) != 0)
         cli_warn(
             cli,
             "%s was trained with --heuristic %s, but jobs are placed with %s: it may "
             "block more jobs than the other rules of --choose",
             file, before, now);
+    return true;
 }

@@ -35,8 +35,8 @@ bool alloc_cluster_down(struct cli *cli, const char *text,
                         struct alloc_cluster *cluster) REC_MUST_CHECK;
 void alloc_cluster_free(struct alloc_cluster *cluster);
 /* Warns if the policy in a file was trained with other ways of placing than this
- * cluster's. `trained` has none: not known. */
-void alloc_cluster_compare(const struct cli *cli, const struct alloc_cluster *cluster,
-                           const char *file, struct place_ways trained);
+ * cluster's, or in another order. `trained` has none: not known. False: cli->err. */
+bool alloc_cluster_compare(struct cli *cli, const struct alloc_cluster *cluster,
+                           const char *file, struct place_ways trained) REC_MUST_CHECK;
 
 #endif

@@ -266,7 +266,7 @@ static bool
 follow_policy(struct allocator *r)
 {
     struct place_ways ways = alloc_choosing_trained(&r->choosing);
-    if (!ways.kinds)
+    if (ways.n == 0)
         ways = alloc_choosing_trained(&r->base);
     return alloc_cluster_follow(r->cli, ways, r->cluster);
 }
@@ -280,7 +280,9 @@ start(struct allocator *r)
         return false;
     for (int i = 0; i < 2; i++) {
         const struct alloc_choosing *c = i ? &r->base : &r->choosing;
-        alloc_cluster_compare(r->cli, r->cluster, c->argument, alloc_choosing_trained(c));
+        if (!alloc_cluster_compare(r->cli, r->cluster, c->argument,
+                                   alloc_choosing_trained(c)))
+            return false;
     }
     r->options.placer = r->cluster->placer;
     r->options.more = r->cluster->more;

@@ -310,13 +310,15 @@ train(struct learning *l)
     if (l->options.generations == 0 && !l->select) {
         l->scorer = l->start ? l->start : alloc_scorer_new(l->units, 1, &cli->err);
         l->start = NULL;
-        if (l->scorer)
-            alloc_cluster_compare(cli, cluster, "the policy", l->scorer->ways);
+        if (l->scorer &&
+            !alloc_cluster_compare(cli, cluster, "the policy", l->scorer->ways))
+            return false;
         if (l->scorer && (l->single.values || l->single.taught)) {
-            l->scorer->ways = (struct place_ways){0, 0};
+            l->scorer->ways = (struct place_ways){.n = 0};
             for (uint32_t i = 0; i < l->nclusters; i++, cluster++)
-                place_ways_add(&l->scorer->ways, &cluster->placer, cluster->more,
-                               cluster->nmore);
+                if (!place_ways_add(&l->scorer->ways, &cluster->placer, cluster->more,
+                                    cluster->nmore, &cli->err))
+                    return false;
         }
     } else {
         l->scorer = learn_train(&l->options, l->start, l->units, &generations, &stopped,

@@ -126,9 +126,8 @@ teach(const struct learn_single *single, uint64_t expert, const struct learn_les
     bool ok = alloc_choosing_open(&teacher, single->teacher, &choice, &cli->err);
     if (!ok && cli->err.code == REC_USAGE)
         cli_usage(cli, "--teacher %s", cli->err.text);
-    if (ok)
-        alloc_cluster_compare(cli, single->clusters, teacher.argument,
-                              alloc_choosing_trained(&teacher));
+    ok = ok && alloc_cluster_compare(cli, single->clusters, teacher.argument,
+                                     alloc_choosing_trained(&teacher));
     lesson.teacher = &teacher;
     ok = ok && learn_teach(single->scorer, (uint32_t)expert - 1, &lesson, &cli->err);
     alloc_choosing_close(&teacher);

@@ -18,7 +18,7 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
     options.several = true;
     ok = ramp_cluster_read(cli, &options, NULL, &cluster);
     /* The actions of an agent may be numbered by the list that was given. */
-    if (ok && args->agent_given && cluster.ways.left_out.kinds)
+    if (ok && args->agent_given && cluster.ways.left_out.n)
         ok = cli_usage(cli, "--agent needs a --heuristic of which nothing is left out");
     ok = ok && alloc_rules_run(cli, &rules, &cluster);
     alloc_cluster_free(&cluster);

@@ -134,16 +134,21 @@ extern const struct place_kind *const place_kinds[];
 const struct place_kind *place_kind_find(struct rec_str name);
 /** The way that is the default on a network: the first one that suits it. */
 const struct place_kind *place_kind_of(const struct net *net);
-/** Which ways of placing there are. */
+enum { PLACE_RANGES = 16, PLACE_WAYS_MAX = 500, PLACE_PLACES_MAX = 999 };
+/** Which ways of placing there are, in their order. Starts as {0}: none. */
 struct place_ways {
-    uint32_t kinds;  /* a bit for each row of place_kinds */
-    uint32_t places; /* the largest number of a numbered way */
+    struct place_range {
+        const struct place_kind *kind;
+        uint32_t first, last; /* numbers of a numbered kind; else 0 */
+    } range[PLACE_RANGES];
+    uint32_t n;
 };
 
-enum { PLACE_WAYS_MAX = 200, PLACE_PLACES_MAX = 999 };
-/** Adds those of `first` and n more. */
-void place_ways_add(struct place_ways *ways, const struct place_options *first,
-                    const struct place_options *more, uint32_t n);
+/** Adds those of `first` and n more. If some of them are there already, the others go
+ * where they have the same order. REC_USAGE: they are more than PLACE_RANGES ranges. */
+bool place_ways_add(struct place_ways *ways, const struct place_options *first,
+                    const struct place_options *more, uint32_t n,
+                    struct rec_error *err) REC_MUST_CHECK;
 /** Those of them that suit a network. */
 struct place_ways place_ways_suiting(struct place_ways ways, const struct net *net);
 /** Writes them as place_list_parse() reads them. */

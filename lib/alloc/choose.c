@@ -180,7 +180,7 @@ alloc_choosing_trained(const struct alloc_choosing *c)
     const struct alloc_scorer *scorer = c->self;
     return c->chooser && c->chooser->decide == alloc_scorer_decide
                ? scorer->ways
-               : (struct place_ways){0, 0};
+               : (struct place_ways){.n = 0};
 }
 
 void

@@ -417,7 +417,7 @@ read_policy(struct alloc_scorer *s, const struct rec_reader *reader,
     struct rec_error wrong;
     if (!rec_need(reader, rec, err))
         return false;
-    if (s->ways.kinds)
+    if (s->ways.n)
         return rec_reader_fail(reader, err, "there are two policy records");
     return place_ways_parse(&s->ways, rec->field[1], &wrong) ||
            rec_reader_fail(reader, err, "%s", wrong.text);
@@ -525,7 +525,7 @@ write_weights(const double *weight, uint32_t units, struct rec_writer *writer)
 void
 alloc_scorer_write(const struct alloc_scorer *s, struct rec_writer *writer)
 {
-    if (s->ways.kinds) {
+    if (s->ways.n) {
         char names[PLACE_WAYS_MAX];
         place_ways_format(s->ways, names);
         rec_begin(writer, "policy");

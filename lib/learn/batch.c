@@ -262,7 +262,7 @@ open_batch(struct learn_batch *b, const struct learn_batch_options *options)
         return false;
     if (!place_list_parse(&b->ways, b->net, options->place, &b->err))
         return false;
-    if (b->ways.left_out.kinds)
+    if (b->ways.left_out.n)
         return rec_fail(&b->err, REC_USAGE, "'%s' names ways that do not suit %s",
                         options->place, options->cluster);
     b->admission.placer = b->ways.options[0];

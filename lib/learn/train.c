@@ -461,7 +461,7 @@ learn_train(const struct learn_options *options, const struct alloc_scorer *star
         ok = end_searches(&t, false, err);
     for (uint32_t i = 0; ok && i < options->nworlds; i++) {
         const struct alloc_admission_options *a = &options->worlds[i].course.admission;
-        place_ways_add(&t.result->ways, &a->placer, a->more, a->nmore);
+        ok = place_ways_add(&t.result->ways, &a->placer, a->more, a->nmore, err);
     }
     if (!ok) {
         alloc_scorer_free(t.result);

@@ -80,13 +80,11 @@ place_options_name(const struct place_options *options, char name[PLACE_NAME_MAX
 struct place_ways
 place_ways_suiting(struct place_ways ways, const struct net *net)
 {
-    for (uint32_t i = 0; place_kinds[i]; i++)
-        if (!place_kinds[i]->suits(net)) {
-            ways.kinds &= ~((uint32_t)1 << i);
-            if (place_kinds[i]->numbered)
-                ways.places = 0;
-        }
-    return ways;
+    struct place_ways suiting = {.n = 0};
+    for (uint32_t i = 0; i < ways.n; i++)
+        if (ways.range[i].kind->suits(net))
+            suiting.range[suiting.n++] = ways.range[i];
+    return suiting;
 }
 
 /* The number of a numbered way. */
@@ -98,25 +96,64 @@ number_of(const struct place_options *options)
     return number;
 }
 
-static uint32_t
-row_of(const struct place_kind *kind)
+/* Puts a range at a place among the others. */
+static bool
+insert(struct place_ways *ways, uint32_t at, struct place_range range,
+       struct rec_error *err)
 {
-    uint32_t row = 0;
-    while (place_kinds[row] != kind)
-        row++;
-    return row;
+    if (ways->n == PLACE_RANGES)
+        return rec_fail(err, REC_USAGE, "must have at most %d names and ranges",
+                        PLACE_RANGES);
+    memmove(&ways->range[at + 1], &ways->range[at], (ways->n - at) * sizeof range);
+    ways->range[at] = range;
+    ways->n++;
+    return true;
 }
 
-void
-place_ways_add(struct place_ways *ways, const struct place_options *first,
-               const struct place_options *more, uint32_t n)
+/* Adds a way behind all others. */
+static bool
+append_way(struct place_ways *ways, const struct place_options *way,
+           struct rec_error *err)
 {
-    for (uint32_t i = 0; i <= n; i++) {
-        const struct place_options *way = i ? &more[i - 1] : first;
-        ways->kinds |= (uint32_t)1 << row_of(way->kind);
-        if (way->kind->numbered && number_of(way) > ways->places)
-            ways->places = (uint32_t)number_of(way);
+    struct place_range *last = ways->n ? &ways->range[ways->n - 1] : NULL;
+    uint32_t number = way->kind->numbered ? (uint32_t)number_of(way) : 0;
+    if (!last || last->kind != way->kind || number != last->last + 1)
+        return insert(ways, ways->n, (struct place_range){way->kind, number, number},
+                      err);
+    last->last = number;
+    return true;
+}
+
+static uint32_t
+find_range(const struct place_ways *ways, struct place_range range)
+{
+    uint32_t i = 0;
+    while (i < ways->n &&
+           (ways->range[i].kind != range.kind || ways->range[i].first != range.first ||
+            ways->range[i].last != range.last))
+        i++;
+    return i;
+}
+
+bool
+place_ways_add(struct place_ways *ways, const struct place_options *first,
+               const struct place_options *more, uint32_t n, struct rec_error *err)
+{
+    struct place_ways added = {.n = 0};
+    uint32_t at = 0;
+    for (uint32_t i = 0; i <= n; i++)
+        if (!append_way(&added, i ? &more[i - 1] : first, err))
+            return false;
+    for (uint32_t i = 0; i < added.n; i++) {
+        uint32_t known = find_range(ways, added.range[i]);
+        if (known == ways->n) {
+            known = at;
+            if (!insert(ways, at, added.range[i], err))
+                return false;
+        }
+        at = known + 1;
     }
+    return true;
 }
 
 void
@@ -124,67 +161,85 @@ place_ways_format(struct place_ways ways, char text[PLACE_WAYS_MAX])
 {
     size_t length = 0;
     *text = '\0';
-    for (uint32_t i = 0; place_kinds[i] && length < PLACE_WAYS_MAX; i++) {
-        char number[20] = "";
-        if (!(ways.kinds >> i & 1))
-            continue;
-        if (place_kinds[i]->numbered)
-            snprintf(number, sizeof number, ":1-%u", ways.places);
+    for (uint32_t i = 0; i < ways.n && length < PLACE_WAYS_MAX; i++) {
+        const struct place_range *r = &ways.range[i];
+        char number[30] = "";
+        if (r->first)
+            snprintf(number, sizeof number, r->first < r->last ? ":%u-%u" : ":%u",
+                     r->first, r->last);
         length += (size_t)snprintf(text + length, PLACE_WAYS_MAX - length, "%s%s%s",
-                                   length ? "," : "", place_kinds[i]->name, number);
+                                   length ? "," : "", r->kind->name, number);
     }
 }
 
-/* The largest number of NUMBER or NUMBER-NUMBER; nothing is 1. */
+/* A number of a numbered way. */
 static bool
-read_places(struct rec_str numbers, struct place_ways *ways)
+read_number(struct rec_str text, uint32_t *number)
 {
-    struct rec_str number;
-    uint64_t places;
-    bool ok = true;
-    ways->places = 1;
-    while (ok && rec_str_split(&numbers, '-', &number))
-        if ((ok = rec_parse_uint(number, &places) && places <= PLACE_PLACES_MAX))
-            ways->places = (uint32_t)places;
+    uint64_t n;
+    bool ok = rec_parse_uint(text, &n) && n >= 1 && n <= PLACE_PLACES_MAX;
+    *number = ok ? (uint32_t)n : 0;
     return ok;
+}
+
+/* Reads NAME of a kind, or NAME:NUMBER or NAME:NUMBER-NUMBER of a numbered one, whose
+ * numbers ascend in the whole list. */
+static bool
+read_range(struct rec_str text, const struct place_ways *before, struct place_range *r)
+{
+    struct rec_str last = text, name, first;
+    (void)rec_str_split(&last, ':', &name);
+    *r = (struct place_range){.kind = place_kind_find(name)};
+    if (!r->kind || (!r->kind->numbered && name.len != text.len))
+        return false;
+    if (r->kind->numbered && name.len == text.len)
+        r->first = r->last = 1;
+    else if (r->kind->numbered) {
+        (void)rec_str_split(&last, '-', &first);
+        if (!read_number(first, &r->first) ||
+            !read_number(last.ptr ? last : first, &r->last))
+            return false;
+    }
+    for (uint32_t i = 0; i < before->n; i++)
+        if (before->range[i].kind == r->kind && before->range[i].last >= r->first)
+            return false;
+    return r->first <= r->last;
 }
 
 bool
 place_ways_parse(struct place_ways *ways, struct rec_str text, struct rec_error *err)
 {
     struct rec_str way;
-    *ways = (struct place_ways){0, 0};
+    *ways = (struct place_ways){.n = 0};
     while (rec_str_split(&text, ',', &way)) {
-        struct rec_str rest = way, name;
+        struct place_range range;
         char known[PLACE_WAYS_MAX] = "";
-        const struct place_kind *kind;
-        (void)rec_str_split(&rest, ':', &name);
         for (uint32_t i = 0; place_kinds[i]; i++) {
             char row[PLACE_NAME_MAX];
             snprintf(row, sizeof row, "%s%s", place_kinds[i]->name,
                      place_kinds[i]->numbered ? ":1-N" : "");
             rec_list_name(known, sizeof known, row);
         }
-        if (!(kind = place_kind_find(name)) ||
-            (kind->numbered ? !read_places(rest, ways) : name.len != way.len))
-            return rec_fail(err, REC_DATA, "the heuristic must be one of %s, got '%.*s'",
+        if (!read_range(way, ways, &range))
+            return rec_fail(err, REC_DATA,
+                            "the heuristic must be one of %s, and none twice, got '%.*s'",
                             known, REC_SAID(way));
-        ways->kinds |= (uint32_t)1 << row_of(kind);
+        if (!insert(ways, ways->n, range, err))
+            return false;
     }
     return true;
 }
 
-/* True if the way does not suit the network: it is left out. */
+/* If the way does not suit the network, it is left out. */
 static bool
-leaves_out(struct place_list *list, const struct net *net, const char *text)
+leave_out(struct place_list *list, const struct net *net, const char *text, bool *out,
+          struct rec_error *err)
 {
     size_t length = strcspn(text, ":");
     struct place_options way = {.kind = place_kind_find((struct rec_str){text, length}),
                                 .argument = text[length] ? text + length + 1 : NULL};
-    if (!way.kind || way.kind->suits(net))
-        return false;
-    place_ways_add(&list->left_out, &way, NULL, 0);
-    return true;
+    *out = way.kind && !way.kind->suits(net);
+    return !*out || append_way(&list->left_out, &way, err);
 }
 
 /* Adds a way of placing to a list; NULL: the default. */
@@ -279,6 +334,7 @@ bool
 place_list_parse(struct place_list *list, const struct net *net, const char *text,
                  struct rec_error *err)
 {
+    struct place_ways all = {.n = 0};
     char *rest, *way;
     bool ok = true;
     if (!text)
@@ -291,9 +347,12 @@ place_list_parse(struct place_list *list, const struct net *net, const char *tex
     }
     if (!(rest = list->text = spread_all(text, err)))
         return false;
-    while (ok && (way = strsep(&rest, ",")))
-        ok = ((rest || list->n > 0) && leaves_out(list, net, way)) ||
-             add(list, net, way, err);
+    while (ok && (way = strsep(&rest, ","))) {
+        bool out = false;
+        ok = ((!rest && list->n == 0) || leave_out(list, net, way, &out, err)) &&
+             (out || (add(list, net, way, err) &&
+                      append_way(&all, &list->options[list->n - 1], err)));
+    }
     return ok;
 }
 
