@@ -420,8 +420,8 @@ place_by_rule(struct act *act, struct alloc_question *q, uint32_t graph, uint32_
            add_to(act, q, graph, &q->trial, choice, err);
 }
 
-/* The first heuristic with which the job can start places the graph; if there is none, the
- * first one says why. */
+/* The first heuristic with which the job can start places the graph; if there is none,
+ * the first one says why. */
 static bool
 place_by_rules(struct act *act, struct alloc_question *q, uint32_t graph,
                uint32_t *choice, struct rec_error *err)

@@ -36,8 +36,8 @@ bool act_take(struct act *act, struct rec_str line, struct rec_str job, bool *ta
               struct rec_error *err) REC_MUST_CHECK;
 /* Applies the action to a graph of the job, the first of whose alternatives, `first`, has
  * been tried, and sets *choice for alloc_chooser.decide. `way` is how it is placed where
- * the action says no servers; NULL: in the first way with which it can start. REC_DATA: it
- * names what there is not, or says something twice. */
+ * the action says no servers; NULL: in the first way with which it can start. REC_DATA:
+ * it names what there is not, or says something twice. */
 bool act_apply(struct act *act, struct alloc_question *q, uint32_t first,
                const uint32_t *way, const struct act_split *how, uint32_t *choice,
                struct rec_error *err) REC_MUST_CHECK;

@@ -22,8 +22,8 @@ struct shelf_layout {
 
 /* What is known of a graph of the store. */
 struct shelf_graph {
-    /* A key, see set_key(), set_long_key() and set_act_key() -> index into shelf->laid: [true] of layouts
-     * by which light plans are placed. */
+    /* A key, see set_key(), set_long_key() and set_act_key() -> index into shelf->laid:
+     * [true] of layouts by which light plans are placed. */
     struct rec_map layouts[2];
     uint32_t recent; /* the index into shelf->laid of the layout that was found last */
 };
