@@ -63,7 +63,7 @@ set_key(struct shelf *s, const struct place_plan *plan, const uint32_t *slot,
     return add_key(s, nslots, err);
 }
 
-/* The same for other plans: the slots of all ops, and the order of steps if it matters. */
+/* The same for other plans: the slots of all ops, and the order of steps, if any. */
 static bool
 set_long_key(struct shelf *s, const struct place_plan *plan, const uint32_t *op_slots,
              const uint32_t *order, uint32_t nslots, struct rec_error *err)
