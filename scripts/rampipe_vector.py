@@ -41,6 +41,7 @@ The seeds of copy i are seed + i, seed + i + copies, and so on.
 """
 import ctypes
 import glob
+import operator
 import os
 import tempfile
 
@@ -171,13 +172,27 @@ class RampipeVector:
         self._do("reset", i, self._next[i] & 0xffffffff)
         self._next[i] += self.copies
 
+    def _whole(self, actions):
+        """The actions as the library reads them. They are checked before the cast, which would make 2 of 2.9 and
+        of 2**32 + 2."""
+        chosen = numpy.asarray(actions) if numpy else actions
+        if not numpy or chosen.dtype.kind not in "iu":  # also whole numbers that no type of numpy holds
+            chosen = [operator.index(a) for a in actions]
+        elif chosen.ndim != 1:
+            raise ValueError(f"actions are a number for each copy, got an array of shape {chosen.shape}")
+        if len(chosen) != self.copies:
+            raise ValueError(f"there are {self.copies} copies, and {len(chosen)} actions")
+        least, most = (min(chosen), max(chosen)) if isinstance(chosen, list) else (chosen.min(), chosen.max())
+        if least < 0 or most >= len(self.degrees):
+            i, a = next((i, a) for i, a in enumerate(chosen) if not 0 <= a < len(self.degrees))
+            raise ValueError(f"an action is 0 to {len(self.degrees) - 1}, got {a} for copy {i}")
+        return numpy.ascontiguousarray(chosen, "int32") if numpy else (ctypes.c_int32 * self.copies)(*chosen)
+
     def step(self, actions):
         """Decides the job that waits in each copy. Returns features, mask, rewards and ended."""
         if self._next is None:
             raise RuntimeError("step() has no episode: call reset() first")
-        if len(actions) != self.copies:
-            raise ValueError(f"there are {self.copies} copies, and {len(actions)} actions")
-        chosen = numpy.ascontiguousarray(actions, "int32") if numpy else (ctypes.c_int32 * self.copies)(*actions)
+        chosen = self._whole(actions)
         self._do("step", self._at(chosen))
         self.decisions += self.copies
         for i in numpy.flatnonzero(self.ended) if numpy else [i for i, e in enumerate(self.ended) if e]:

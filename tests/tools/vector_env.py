@@ -8,7 +8,7 @@ import sys
 if os.environ.get("WITHOUT"):
     sys.modules[os.environ["WITHOUT"]] = None
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "scripts"))
-from rampipe_env import PipelineError, RampipeEnv  # noqa: E402
+from rampipe_env import PipelineError, RampipeEnv, numpy  # noqa: E402
 from rampipe_vector import RampipeVector  # noqa: E402
 
 DRAWN = {"interarrival": "exponential:300", "deadline_fraction": "uniform:0.2:2"}
@@ -133,8 +133,17 @@ def wrong():
     raises(RuntimeError, "call reset() first", env.step, [0, 0])
     env.reset()
     raises(ValueError, "2 copies, and 3 actions", env.step, [0, 0, 0])
-    raises(PipelineError, "an action is 0 to 6, got 7 for copy 1", env.step, [0, 7])
-    raises(PipelineError, "an action is 0 to 6, got -1 for copy 0", env.step, [-1, 0])
+    for action in 7, -1, 2 ** 32 + 2, -2 ** 63, 2 ** 64 + 2:
+        raises(ValueError, f"an action is 0 to 6, got {action} for copy 1", env.step, [0, action])
+    for action in 2.9, -0.5, math.nan, "2", None:
+        raises(TypeError, "integer", env.step, [0, action])
+    raises((TypeError, ValueError), "", env.step, [[0, 1], [1, 0]])
+    if numpy:
+        raises(ValueError, "got an array of shape (2, 7)", env.step, env.mask)
+        raises(TypeError, "integer", env.step, numpy.zeros(2))
+        raises(ValueError, "got 4294967298 for copy 0", env.step, numpy.array([2 ** 32 + 2, 0]))
+        env.step(numpy.array([1, 1], "uint8"))
+        env.reset()
     raises(PipelineError, "there is no copy 2 of 2", env.record, 2, "x.rec")
     env.step([1, 1])
     env.close()
