@@ -37,7 +37,7 @@ Arrays. With numpy, otherwise lists of ctypes (env.features[i][a][k]):
     template  copies, the index in env.templates (alternatives, separated by commas) of the job that waits
 The arrays belong to the environment, which overwrites them in the next step: copy what you keep. A copy that has
 ended begins its next episode in the same step, so that features and mask are already those of its first job.
-The seeds of copy i are seed + i, seed + i + copies, and so on.
+The seeds of copy i are seed + i, seed + i + copies, and so on; after 4294967295 comes 0.
 """
 import ctypes
 import glob
@@ -95,6 +95,14 @@ def encoded(text):
     return None if text is None else str(text).encode()
 
 
+def whole(name, value, least, most):
+    """A whole number. ctypes would wrap what is out of range."""
+    value = operator.index(value)
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be an integer from {least} to {most}, got {value}")
+    return value
+
+
 class RampipeVector:
     """Copies of an environment. The text of the module says what the arguments are."""
 
@@ -103,7 +111,8 @@ class RampipeVector:
                  max_degree=16, heuristic="first-fit", partition_options=(), cluster=None, library=None):
         self._batch = None
         self._library = load(library)
-        self.copies, self._first, self._next = copies, 0, None
+        self.copies, self._next = whole("copies", copies, 1, 2 ** 32 - 1), None
+        jobs = whole("jobs", jobs, 1, 2 ** 64 - 1)
         where = cluster or ramp(shape)
         with tempfile.NamedTemporaryFile(suffix=".rec") as file:
             if isinstance(source, (str, os.PathLike)):
@@ -163,6 +172,7 @@ class RampipeVector:
 
     def reset(self, seed=0):
         """Begins an episode in each copy."""
+        seed = whole("seed", seed, 0, 2 ** 32 - 1)
         self._next = [seed + i for i in range(self.copies)]
         for i in range(self.copies):
             self._begin(i)

@@ -121,7 +121,10 @@ def raises(kind, text, call, *args, **keywords):
 
 
 def wrong():
-    raises(PipelineError, "one copy at least", RampipeVector, 0)
+    for copies in 0, -1, 2 ** 32 + 1:
+        raises(ValueError, f"copies must be an integer from 1 to 4294967295, got {copies}", RampipeVector, copies)
+    raises(TypeError, "integer", RampipeVector, 1.5)
+    raises(ValueError, "jobs must be an integer from 1 to 18446744073709551615, got -1", RampipeVector, 1, jobs=-1)
     raises(PipelineError, "No such file", RampipeVector, 1, source="none.rec")
     raises(PipelineError, "island needs 4 fields", RampipeVector, 1, source="offered.rec", cluster="island:0")
     with open("graphs.rec", "w") as file:
@@ -130,6 +133,10 @@ def wrong():
     raises(PipelineError, "exponential", RampipeVector(1, interarrival="often:3").reset)
     raises(PipelineError, "need steps", RampipeVector, 1, steps=None, source="offered.rec")
     env = RampipeVector(2, jobs=2)
+    raises(RuntimeError, "call reset() first", env.step, [0, 0])
+    for seed in -1, 2 ** 32 + 5, 2 ** 64 + 5:
+        raises(ValueError, f"seed must be an integer from 0 to 4294967295, got {seed}", env.reset, seed)
+    raises(TypeError, "integer", env.reset, 1.0)
     raises(RuntimeError, "call reset() first", env.step, [0, 0])
     env.reset()
     raises(ValueError, "2 copies, and 3 actions", env.step, [0, 0, 0])
