@@ -619,6 +619,11 @@ def check_scale(scale):
     return {name: tuple(scale[name]) for name in SCALED}
 
 
+def check_cluster(cluster, shape, heuristic):
+    if cluster is not None and (shape, heuristic) != ("4x4x2", "first-fit"):
+        raise ValueError("shape and heuristic are of a RAMP: leave them out, or cluster")
+
+
 def distribution(value):
     return f"fixed:{value}" if isinstance(value, (int, float)) else value
 
@@ -640,8 +645,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
                  scale="episode", mask="published", reward="job_acceptance", reward_options=None, output=None,
                  cluster=None):
         self._allocator = None
-        if cluster is not None and (shape, heuristic) != ("4x4x2", "first-fit"):
-            raise ValueError("shape and heuristic are of a RAMP: leave them out, or cluster")
+        check_cluster(cluster, shape, heuristic)
         if heuristic.lower() == "any":
             raise ValueError("heuristic: name those that are meant, any does not say how many they are")
         for name, value, known in (("observation", observation, ("published", "graph", "features")),

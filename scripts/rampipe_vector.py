@@ -113,6 +113,7 @@ class RampipeVector:
         self._library = load(library)
         self.copies, self._next = whole("copies", copies, 1, 2 ** 32 - 1), None
         jobs = whole("jobs", jobs, 1, 2 ** 64 - 1)
+        rampipe_env.check_cluster(cluster, shape, heuristic)
         where = cluster or ramp(shape)
         with tempfile.NamedTemporaryFile(suffix=".rec") as file:
             if isinstance(source, (str, os.PathLike)):

@@ -125,6 +125,8 @@ def wrong():
         raises(ValueError, f"copies must be an integer from 1 to 4294967295, got {copies}", RampipeVector, copies)
     raises(TypeError, "integer", RampipeVector, 1.5)
     raises(ValueError, "jobs must be an integer from 1 to 18446744073709551615, got -1", RampipeVector, 1, jobs=-1)
+    for of_ramp in {"shape": "2x2x2"}, {"heuristic": "compact"}:
+        raises(ValueError, "leave them out, or cluster", RampipeVector, 1, cluster="island:4,8,1,9", **of_ramp)
     raises(PipelineError, "No such file", RampipeVector, 1, source="none.rec")
     raises(PipelineError, "island needs 4 fields", RampipeVector, 1, source="offered.rec", cluster="island:0")
     with open("graphs.rec", "w") as file:
