@@ -780,14 +780,13 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         try:
             self._start(seed, {**self._drawn, **(options or {})})
             text = self._allocator.hear()
+            if text is None:
+                raise PipelineError("no jobs came: an episode needs one at least")
+            self._seed = seed
+            return self._take(text, None)
         except BaseException:
             self.close()
             raise
-        if text is None:
-            self.close()
-            raise PipelineError("no jobs came: an episode needs one at least")
-        self._seed = seed
-        return self._take(text, None)
 
     def step(self, action):
         if self._allocator is None:
