@@ -371,6 +371,8 @@ def places():
         with open(f"{many}.rec") as file:
             return [line for line in file if line.startswith(("alloc", "block"))]
     assert play("compact-back", 1) == play("Compact,compact-back", 2)
+    assert RampipeEnv(heuristic="free-block:1-3").action_space.n == 1 + 16 * 3
+    assert RampipeEnv(heuristic="free-block:3").action_space.n == 17
     raises(ValueError, "name those", RampipeEnv, heuristic="any")
 
 
