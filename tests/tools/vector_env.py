@@ -36,9 +36,10 @@ def single(seed, options):
     while not ended:
         valid = [a for a, can in enumerate(info["action_mask"]) if can]
         rows = {a: list(observation[a]) for a in valid if a}
+        places = {a: offer.place for a, offer in info["offers"].items()}
         observation, reward, ended, _, info = env.step(choose(t, valid))
         done = info["decision"]
-        seen.append((rows, reward, done["completion_time"]))
+        seen.append((rows, reward, done["completion_time"], places))
         t += 1
     env.close()
     return seen, decisions("single.rec")
@@ -55,9 +56,9 @@ def same(copies, seed, options):
     for i in range(copies):
         env.record(i, f"copy{i}.rec")
     seen = [[] for _ in range(copies)]
-    places = options.get("heuristic", "").split(",")
-    number = [a and (env.degrees[a] - 1) * len(places) + (a - 1) % len(places) + 1 for a in range(len(env.degrees))]
-    assert len(places) == 1 or env.places[1:len(places) + 1] == places
+    ways = len(set(env.places[1:]))
+    number = [a and (env.degrees[a] - 1) * ways + (a - 1) % ways + 1 for a in range(len(env.degrees))]
+    place = dict(zip(number, env.places))
     for t in range(JOBS):
         valid = [[a for a in range(len(env.degrees)) if mask[i][a]] for i in range(copies)]
         rows = [{number[a]: list(features[i][a]) for a in valid[i] if a} for i in range(copies)]
@@ -75,7 +76,8 @@ def same(copies, seed, options):
     kinds = set()
     for i in range(copies):
         episode, (records, bare) = single(seed + i, options)
-        for t, ((rows, reward, completion), (rows1, reward1, completion1)) in enumerate(zip(seen[i], episode)):
+        for t, ((rows, reward, completion), (rows1, reward1, completion1, places)) in enumerate(zip(seen[i], episode)):
+            assert ways == 1 or all(place[a] == name for a, name in places.items()), f"{places}, not {env.places}"
             assert rows.keys() == rows1.keys(), f"job {t} of copy {i}: {rows.keys()} can start, not {rows1.keys()}"
             for action in rows:
                 assert rounded(rows[action]) == rounded(rows1[action]), f"features of job {t}, action {action}"
@@ -93,6 +95,7 @@ def same(copies, seed, options):
 def equal():
     kinds = same(1, 5, {}) | same(3, 1, {}) | same(2, 9, {"heuristic": "compact", "shape": "2x2x2"})
     same(2, 3, {"heuristic": "compact,compact-2,compact-back"})
+    same(1, 4, {"heuristic": "Compact,free-block:1-2,free-block:7"})
     same(1, 2, {"cluster": "island:12,300e9,1e-6,80e9"})
     assert {"alloc", "policy", "no_servers"} <= kinds, kinds  # no trivial streams
 
