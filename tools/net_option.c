@@ -14,7 +14,7 @@ expand_units(struct cli *cli, const char *option, const char *text, char *out,
         size_t n = strcspn(text, ":,=");
         struct rec_str word = {text, n};
         double value;
-        if (n && cli_parse_unit(word, &value))
+        if (n && rec_parse_unit(word, &value))
             len += rec_format_num(out + len, value);
         else if (len + n + REC_NUM_MAX < room) {
             memcpy(out + len, text, n);
