@@ -131,7 +131,7 @@ class RampipeVector:
                 file.flush()
             distribution = rampipe_env.distribution
             drawn = [encoded(distribution(x)) for x in (interarrival, deadline_fraction, steps)]
-            options = Options(path.encode(), where.encode(), None if cluster else heuristic.encode(), *drawn,
+            options = Options(path.encode(), encoded(where), None if cluster else heuristic.encode(), *drawn,
                               jobs=jobs, copies=copies)
             why = ctypes.create_string_buffer(2000)
             self._batch = self._library.learn_batch_open(ctypes.byref(options), why, len(why))

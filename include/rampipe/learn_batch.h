@@ -27,7 +27,7 @@ struct learn_batch_options {
      * drawn from the alternatives of these jobs as by `tracegen jobs --sampling
      * remove-and-repeat`; without it (NULL), these jobs are each episode. */
     const char *input;
-    const char *cluster; /* "KIND:FIELD,..." */
+    const char *cluster; /* KIND:FIELD,..., or a file (net_find()) */
     const char *place; /* ways of placing, as --heuristic; NULL: the cluster's default */
     const char *interarrival; /* a distribution, seconds */
     const char *fraction;     /* deadline / sequential time, a distribution; NULL: none */

@@ -279,7 +279,7 @@ open_batch(struct learn_batch *b, const struct learn_batch_options *options)
     if (!keep_text(b, options->interarrival, &b->setting.interarrival) ||
         !keep_text(b, options->fraction, &b->setting.fraction) ||
         !keep_text(b, options->steps, &b->setting.steps) ||
-        !(b->net = net_parse(options->cluster, &b->err)) || !open_ways(b, options))
+        !(b->net = net_find(options->cluster, &b->err)) || !open_ways(b, options))
         return false;
     if (!read_input(b, options->input) ||
         !(b->host = alloc_admission_new(&b->admission, &b->reading.store, take_decision,

@@ -3,6 +3,7 @@ records. usage: vector_env.py TEST. WITHOUT=numpy hides that module."""
 import array
 import math
 import os
+import pathlib
 import sys
 
 if os.environ.get("WITHOUT"):
@@ -96,7 +97,10 @@ def equal():
     kinds = same(1, 5, {}) | same(3, 1, {}) | same(2, 9, {"heuristic": "compact", "shape": "2x2x2"})
     same(2, 3, {"heuristic": "compact,compact-2,compact-back"})
     same(1, 4, {"heuristic": "Compact,free-block:1-2,free-block:7"})
-    same(1, 2, {"cluster": "island:12,300e9,1e-6,80e9"})
+    same(1, 2, {"cluster": "island:12,300GB/s,1us,80GB"})
+    with open("cluster.rec", "w") as file:
+        file.write("cluster\tisland\t12\t3e11\t1e-6\t8e10\n")
+    RampipeVector(1, source="offered.rec", cluster=pathlib.Path("cluster.rec")).close()
     assert {"alloc", "policy", "no_servers"} <= kinds, kinds  # no trivial streams
 
 
@@ -131,6 +135,8 @@ def wrong():
     for of_ramp in {"shape": "2x2x2"}, {"heuristic": "compact"}:
         raises(ValueError, "leave them out, or cluster", RampipeVector, 1, cluster="island:4,8,1,9", **of_ramp)
     raises(PipelineError, "No such file", RampipeVector, 1, source="none.rec")
+    raises(PipelineError, "there is no cluster record in offered.rec", RampipeVector, 1, source="offered.rec",
+           cluster="offered.rec")
     raises(PipelineError, "island needs 4 fields", RampipeVector, 1, source="offered.rec", cluster="island:0")
     with open("graphs.rec", "w") as file:
         file.write("graph\tg\tg\nop\tg\t1\tforward\t1\t1\n")
