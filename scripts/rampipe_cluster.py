@@ -98,11 +98,13 @@ class Action:
         priorities = self.op_schedule or {}
         servers = self.op_placement or {}
         for op in (*servers, *(op for op in priorities if op not in servers)):
-            priority = f"\tpriority={priorities[op]!r}" if op in priorities else ""
+            priority = f"\tpriority={float(priorities[op])!r}" if op in priorities else ""
             yield f"place\t{job.id}\t{op}\t{servers.get(op, '-')}{priority}\n"
         channels, priorities = self.dep_placement or {}, self.dep_schedule or {}
         for dep in (*channels, *(dep for dep in priorities if dep not in channels)):
-            priority = f"\tpriority={priorities[dep]!r}" if dep in priorities else ""
+            if not isinstance(dep, tuple) or len(dep) != 2:
+                raise ValueError(f"a dep is a pair (src, dst), got {dep!r}")
+            priority = f"\tpriority={float(priorities[dep])!r}" if dep in priorities else ""
             yield f"transfer\t{job.id}\t{dep[0]}\t{dep[1]}\t{channels.get(dep, 0)}{priority}\n"
         yield f"answer\t{job.id}\t{self.alternative or job.alternatives[0]}\n"
 

@@ -141,6 +141,13 @@ def raises(kind, text, call, *arguments, **keywords):
     raise AssertionError(f"no {kind.__name__} about '{text}'")
 
 
+class Number(float):
+    """A number with the repr of numpy 2."""
+
+    def __repr__(self):
+        return f"np.float64({float(self)!r})"
+
+
 def state(small):
     descriptors = len(os.listdir("/proc/self/fd"))
     with open("three.rec", "w") as three:
@@ -179,6 +186,10 @@ def state(small):
     assert cluster.done
     cluster.reset(seed=1)
     raises(TypeError, "an action is an Action, None or WAIT, got 3", cluster.step, 3)
+    for dep in "12", ("1", "2", "3"):
+        raises(ValueError, "a dep is a pair (src, dst), got", cluster.step, Action(dep_placement={dep: 1}))
+        raises(ValueError, "a dep is a pair (src, dst), got", cluster.step, Action(dep_schedule={dep: 1}))
+    assert cluster.step(Action(op_schedule={"1": Number(1.5)}, dep_schedule={("1", "2"): Number(2)})).graph == "g"
     raises(ValueError, "options of reset may be", cluster.reset, options={"x": 1})
     cluster.reset(seed=1)
     assert cluster.step(None).cause == "policy"
