@@ -67,6 +67,7 @@ import rampipe_env
 from rampipe_env import PipelineError  # noqa: F401: what step() and reset() raise
 
 WAIT = "wait"
+MOST_PARTS = 65536  # of an op
 
 Op = collections.namedtuple("Op", "id forward compute memory twin of part parts")
 Op.__doc__ = ("An op: compute in seconds, memory in bytes, its twin in the other pass (None: none); part number "
@@ -141,6 +142,7 @@ class Graph:
         of partition(1), its reference sizes included."""
         if not op_partition:
             return self
+        self._check(op_partition)
         k = dict.fromkeys(self.ops, 1)
         rank = dict.fromkeys(self.ops, 0)
         order = [op for op in self.ops if op in op_partition]
@@ -166,6 +168,14 @@ class Graph:
                 made.deps.update(dict.fromkeys(pairs, op.memory / k[op.id]))
                 made.sync.update(pairs)
         return made
+
+    def _check(self, op_partition):
+        """As ramp-alloc checks it."""
+        for op, parts in op_partition.items():
+            if op not in self.ops or not self.ops[op].forward:
+                raise ValueError(f"graph {self.id!r} has no forward op {op!r} to split")
+            if not 1 <= operator.index(parts) <= MOST_PARTS:
+                raise ValueError(f"parts of op {op!r} must be from 1 to {MOST_PARTS}, got {parts}")
 
     def _bytes(self, u, v, k, rank):
         """The reference size of a dep among parts: the end that is split first decides."""

@@ -159,6 +159,11 @@ def state(small):
     assert job is cluster.job and job.id == "a" and job.alternatives == ["g"] and not cluster.done
     assert cluster.servers == cluster.free == ["0-0-0", "1-0-0"] and cluster.time == 0
     assert cluster.offers["g"].step == 12 and job.graph.sequential == 12 and job.graph.forward() == ["1", "2"]
+    for op in "9", "3":
+        raises(ValueError, f"graph 'g' has no forward op '{op}' to split", job.graph.split, {op: 2})
+    for parts in 0, -1, 65537:
+        raises(ValueError, f"parts of op '1' must be from 1 to 65536, got {parts}", job.graph.split, {"1": parts})
+    raises(TypeError, "integer", job.graph.split, {"1": 2.5})
     assert job.graph.parents("3") == ["2"] and job.graph.deps == {("1", "2"): 0, ("2", "3"): 0, ("3", "4"): 0}
     outcome = cluster.step(Action(op_placement={"1": "1-0-0", "2": "1-0-0"}))
     assert outcome.servers == ["1-0-0"] and outcome.finish == 120 and cluster.running == {"a": outcome}
