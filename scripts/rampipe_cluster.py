@@ -52,7 +52,8 @@ steps, jobs, deadline_fraction, sampling, time_unit, source, shape, heuristic, c
 and
 
     policy          a policy of partition, as "all" or "sip-ml:8": its degrees are alternatives, beside
-                    what an action can do. None: the alternative is the whole graph on one server
+                    what an action can do; with quantum, max_degree and partition_options as RampipeEnv has
+                    them. None: the alternative is the whole graph on one server
     queue           how many jobs may wait
 """
 import collections
@@ -68,6 +69,10 @@ from rampipe_env import PipelineError  # noqa: F401: what step() and reset() rai
 
 WAIT = "wait"
 MOST_PARTS = 65536  # of an op
+# The arguments of RampipeEnv that are taken: those of jobs and clusters, and those of alternatives.
+OPTIONS = {"networks", "interarrival", "steps", "jobs", "deadline_fraction", "sampling", "time_unit", "source",
+           "shape", "heuristic", "cluster", "alloc_options", "output"}
+OF_POLICY = {"quantum", "max_degree", "partition_options"}
 
 Op = collections.namedtuple("Op", "id forward compute memory twin of part parts")
 Op.__doc__ = ("An op: compute in seconds, memory in bytes, its twin in the other pass (None: none); part number "
@@ -204,11 +209,16 @@ def letters(i):
 class RampClusterEnv:
     """The cluster; see the module's text."""
 
-    def __init__(self, *, policy=None, queue=0, quantum=0.01, max_degree=16, **options):
-        made = rampipe_env.RampipeEnv(observation="graph", quantum=quantum, max_degree=max_degree, **options)
+    def __init__(self, *, policy=None, queue=0, **options):
+        wrong = options.keys() - OPTIONS - OF_POLICY
+        if wrong:
+            raise TypeError(f"RampClusterEnv has no {', '.join(sorted(wrong))}")
+        if policy is None and options.keys() & OF_POLICY:
+            raise ValueError(f"{', '.join(sorted(options.keys() & OF_POLICY))}: only a policy takes them")
+        made = rampipe_env.RampipeEnv(observation="graph", **options)
         self._draw, self._drawn = made._draw, made._drawn
         self._partition = [word.replace("--policy=all", f"--policy={policy}") for word in made._partition] \
-            if policy else None
+            if policy is not None else None
         self._alloc = [*made._alloc, f"--queue={queue}", "--whole-actions"]
         self._output = made._output
         self._random = random.Random()

@@ -200,6 +200,10 @@ def state(small):
     assert cluster.step(None).cause == "policy"
     cluster.close()
     cluster.close()
+    for option in "mask", "max_nodes", "observation":
+        raises(TypeError, f"RampClusterEnv has no {option}", RampClusterEnv, source=small, **{option: 3})
+    raises(ValueError, "max_degree, partition_options: only a policy takes them", RampClusterEnv, source=small,
+           partition_options=["--x"], max_degree=2)
     # alternatives of a policy
     cluster = RampClusterEnv(source=small, policy="all", max_degree=2, shape="2x2x1")
     assert cluster.reset(seed=1).alternatives == ["g/1", "g/2"] and cluster.offers["g/2"].servers == 2
