@@ -52,7 +52,8 @@ steps, jobs, deadline_fraction, sampling, time_unit, source, shape, heuristic, c
 and
 
     policy          a policy of partition, as "all" or "sip-ml:8": its degrees are alternatives, beside
-                    what an action can do. None: the alternative is the whole graph on one server
+                    what an action can do; with quantum, max_degree and partition_options as RampipeEnv has
+                    them. None: the alternative is the whole graph on one server
     queue           how many jobs may wait
 """
 import collections
@@ -67,6 +68,11 @@ import rampipe_env
 from rampipe_env import PipelineError  # noqa: F401: what step() and reset() raise
 
 WAIT = "wait"
+MOST_PARTS = 65536  # of an op
+# The arguments of RampipeEnv that are taken: those of jobs and clusters, and those of alternatives.
+OPTIONS = {"networks", "interarrival", "steps", "jobs", "deadline_fraction", "sampling", "time_unit", "source",
+           "shape", "heuristic", "cluster", "alloc_options", "output"}
+OF_POLICY = {"quantum", "max_degree", "partition_options"}
 
 Op = collections.namedtuple("Op", "id forward compute memory twin of part parts")
 Op.__doc__ = ("An op: compute in seconds, memory in bytes, its twin in the other pass (None: none); part number "
@@ -98,11 +104,13 @@ class Action:
         priorities = self.op_schedule or {}
         servers = self.op_placement or {}
         for op in (*servers, *(op for op in priorities if op not in servers)):
-            priority = f"\tpriority={priorities[op]!r}" if op in priorities else ""
+            priority = f"\tpriority={float(priorities[op])!r}" if op in priorities else ""
             yield f"place\t{job.id}\t{op}\t{servers.get(op, '-')}{priority}\n"
         channels, priorities = self.dep_placement or {}, self.dep_schedule or {}
         for dep in (*channels, *(dep for dep in priorities if dep not in channels)):
-            priority = f"\tpriority={priorities[dep]!r}" if dep in priorities else ""
+            if not isinstance(dep, tuple) or len(dep) != 2:
+                raise ValueError(f"a dep is a pair (src, dst), got {dep!r}")
+            priority = f"\tpriority={float(priorities[dep])!r}" if dep in priorities else ""
             yield f"transfer\t{job.id}\t{dep[0]}\t{dep[1]}\t{channels.get(dep, 0)}{priority}\n"
         yield f"answer\t{job.id}\t{self.alternative or job.alternatives[0]}\n"
 
@@ -139,6 +147,7 @@ class Graph:
         of partition(1), its reference sizes included."""
         if not op_partition:
             return self
+        self._check(op_partition)
         k = dict.fromkeys(self.ops, 1)
         rank = dict.fromkeys(self.ops, 0)
         order = [op for op in self.ops if op in op_partition]
@@ -164,6 +173,14 @@ class Graph:
                 made.deps.update(dict.fromkeys(pairs, op.memory / k[op.id]))
                 made.sync.update(pairs)
         return made
+
+    def _check(self, op_partition):
+        """As ramp-alloc checks it."""
+        for op, parts in op_partition.items():
+            if op not in self.ops or not self.ops[op].forward:
+                raise ValueError(f"graph {self.id!r} has no forward op {op!r} to split")
+            if not 1 <= operator.index(parts) <= MOST_PARTS:
+                raise ValueError(f"parts of op {op!r} must be from 1 to {MOST_PARTS}, got {parts}")
 
     def _bytes(self, u, v, k, rank):
         """The reference size of a dep among parts: the end that is split first decides."""
@@ -192,11 +209,16 @@ def letters(i):
 class RampClusterEnv:
     """The cluster; see the module's text."""
 
-    def __init__(self, *, policy=None, queue=0, quantum=0.01, max_degree=16, **options):
-        made = rampipe_env.RampipeEnv(observation="graph", quantum=quantum, max_degree=max_degree, **options)
+    def __init__(self, *, policy=None, queue=0, **options):
+        wrong = options.keys() - OPTIONS - OF_POLICY
+        if wrong:
+            raise TypeError(f"RampClusterEnv has no {', '.join(sorted(wrong))}")
+        if policy is None and options.keys() & OF_POLICY:
+            raise ValueError(f"{', '.join(sorted(options.keys() & OF_POLICY))}: only a policy takes them")
+        made = rampipe_env.RampipeEnv(observation="graph", **options)
         self._draw, self._drawn = made._draw, made._drawn
         self._partition = [word.replace("--policy=all", f"--policy={policy}") for word in made._partition] \
-            if policy else None
+            if policy is not None else None
         self._alloc = [*made._alloc, f"--queue={queue}", "--whole-actions"]
         self._output = made._output
         self._random = random.Random()

@@ -12,6 +12,7 @@
 When a job arrives, the action decides how far the job is partitioned: 0 refuses the job, a > 0
 takes its alternative of degree a. With a list of n heuristics it decides where the job
 goes, too: action (a - 1) n + i takes the alternative of degree a, placed by heuristic i of the list (1 to n).
+In a list, free-block:1-9 are nine heuristics.
 An episode is a stream of jobs:
 
     pd2graph | tracegen jobs --seed N | partition --policy all | ramp-alloc --agent fd:..
@@ -619,6 +620,11 @@ def check_scale(scale):
     return {name: tuple(scale[name]) for name in SCALED}
 
 
+def check_cluster(cluster, shape, heuristic):
+    if cluster is not None and (shape, heuristic) != ("4x4x2", "first-fit"):
+        raise ValueError("shape and heuristic are of a RAMP: leave them out, or cluster")
+
+
 def distribution(value):
     return f"fixed:{value}" if isinstance(value, (int, float)) else value
 
@@ -640,8 +646,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
                  scale="episode", mask="published", reward="job_acceptance", reward_options=None, output=None,
                  cluster=None):
         self._allocator = None
-        if cluster is not None and (shape, heuristic) != ("4x4x2", "first-fit"):
-            raise ValueError("shape and heuristic are of a RAMP: leave them out, or cluster")
+        check_cluster(cluster, shape, heuristic)
         if heuristic.lower() == "any":
             raise ValueError("heuristic: name those that are meant, any does not say how many they are")
         for name, value, known in (("observation", observation, ("published", "graph", "features")),
@@ -664,7 +669,9 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         self._reward, self._reward_options = reward, reward_options or {}
         self._weighs = str(reward).endswith("_throughput")
         self._servers = self._count(cluster) if cluster else math.prod(int(n) for n in shape.split("x"))
-        self._places = [name.split(":")[0].lower() for name in heuristic.split(",")] if "," in heuristic else ()
+        several = "," in heuristic or ":" in heuristic  # a range, as free-block:1-9, is several, too
+        places = [offer.place for offer in self._probe(self._alloc)] if several else ()
+        self._places = places if len(places) > 1 else ()
         self._actions = max_degree * max(1, len(self._places))
         self._random = random.Random()
         self._text = self._head = self._graphs = self._jobs = self._info = None
@@ -674,7 +681,8 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
 
     def _make_space(self):
         if self._observe == "features":
-            self.feature_names = self._probe()
+            features = self._probe([tool("ramp-alloc")])[0].features
+            self.feature_names = [key.split("=")[0] for key in features.split("\t")]
             self._zeros = [0.0] * len(self.feature_names)
             return Box(-math.inf, math.inf, (self._actions + 1, len(self.feature_names)), "float32")
         n = self._max_nodes
@@ -694,17 +702,18 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
                     stdout=subprocess.PIPE)
         return int(bound.split(b"servers=")[1].split()[0])
 
-    def _probe(self):
-        """The names of the features. ramp-alloc knows them, so it is asked about the smallest job."""
+    @staticmethod
+    def _probe(command):
+        """What an allocator offers the smallest job: one alternative in each way of placing."""
         with tempfile.TemporaryFile() as stream:
             stream.write(SMALLEST)
             stream.seek(0)
-            allocator = Allocator([tool("ramp-alloc")], stream)
+            allocator = Allocator(command, stream)
             try:
-                offers, _ = read_ask(allocator.hear())
+                text = allocator.hear()
             finally:
                 allocator.close()
-        return [key.split("=")[0] for key in offers[1].features.split("\t")]
+        return [read_offer(line) for line in text.split("\n") if line.startswith("offer\t")]
 
     # -- the stream of an episode --
 
@@ -776,14 +785,13 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         try:
             self._start(seed, {**self._drawn, **(options or {})})
             text = self._allocator.hear()
+            if text is None:
+                raise PipelineError("no jobs came: an episode needs one at least")
+            self._seed = seed
+            return self._take(text, None)
         except BaseException:
             self.close()
             raise
-        if text is None:
-            self.close()
-            raise PipelineError("no jobs came: an episode needs one at least")
-        self._seed = seed
-        return self._take(text, None)
 
     def step(self, action):
         if self._allocator is None:

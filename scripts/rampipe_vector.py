@@ -37,10 +37,11 @@ Arrays. With numpy, otherwise lists of ctypes (env.features[i][a][k]):
     template  copies, the index in env.templates (alternatives, separated by commas) of the job that waits
 The arrays belong to the environment, which overwrites them in the next step: copy what you keep. A copy that has
 ended begins its next episode in the same step, so that features and mask are already those of its first job.
-The seeds of copy i are seed + i, seed + i + copies, and so on.
+The seeds of copy i are seed + i, seed + i + copies, and so on; after 4294967295 comes 0.
 """
 import ctypes
 import glob
+import operator
 import os
 import tempfile
 
@@ -94,6 +95,14 @@ def encoded(text):
     return None if text is None else str(text).encode()
 
 
+def whole(name, value, least, most):
+    """A whole number. ctypes would wrap what is out of range."""
+    value = operator.index(value)
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be an integer from {least} to {most}, got {value}")
+    return value
+
+
 class RampipeVector:
     """Copies of an environment. The text of the module says what the arguments are."""
 
@@ -102,7 +111,9 @@ class RampipeVector:
                  max_degree=16, heuristic="first-fit", partition_options=(), cluster=None, library=None):
         self._batch = None
         self._library = load(library)
-        self.copies, self._first, self._next = copies, 0, None
+        self.copies, self._next = whole("copies", copies, 1, 2 ** 32 - 1), None
+        jobs = whole("jobs", jobs, 1, 2 ** 64 - 1)
+        rampipe_env.check_cluster(cluster, shape, heuristic)
         where = cluster or ramp(shape)
         with tempfile.NamedTemporaryFile(suffix=".rec") as file:
             if isinstance(source, (str, os.PathLike)):
@@ -120,7 +131,7 @@ class RampipeVector:
                 file.flush()
             distribution = rampipe_env.distribution
             drawn = [encoded(distribution(x)) for x in (interarrival, deadline_fraction, steps)]
-            options = Options(path.encode(), where.encode(), None if cluster else heuristic.encode(), *drawn,
+            options = Options(path.encode(), encoded(where), None if cluster else heuristic.encode(), *drawn,
                               jobs=jobs, copies=copies)
             why = ctypes.create_string_buffer(2000)
             self._batch = self._library.learn_batch_open(ctypes.byref(options), why, len(why))
@@ -162,6 +173,7 @@ class RampipeVector:
 
     def reset(self, seed=0):
         """Begins an episode in each copy."""
+        seed = whole("seed", seed, 0, 2 ** 32 - 1)
         self._next = [seed + i for i in range(self.copies)]
         for i in range(self.copies):
             self._begin(i)
@@ -171,13 +183,27 @@ class RampipeVector:
         self._do("reset", i, self._next[i] & 0xffffffff)
         self._next[i] += self.copies
 
+    def _whole(self, actions):
+        """The actions as the library reads them. They are checked before the cast, which would make 2 of 2.9 and
+        of 2**32 + 2."""
+        chosen = numpy.asarray(actions) if numpy else actions
+        if not numpy or chosen.dtype.kind not in "iu":  # also whole numbers that no type of numpy holds
+            chosen = [operator.index(a) for a in actions]
+        elif chosen.ndim != 1:
+            raise ValueError(f"actions are a number for each copy, got an array of shape {chosen.shape}")
+        if len(chosen) != self.copies:
+            raise ValueError(f"there are {self.copies} copies, and {len(chosen)} actions")
+        least, most = (min(chosen), max(chosen)) if isinstance(chosen, list) else (chosen.min(), chosen.max())
+        if least < 0 or most >= len(self.degrees):
+            i, a = next((i, a) for i, a in enumerate(chosen) if not 0 <= a < len(self.degrees))
+            raise ValueError(f"an action is 0 to {len(self.degrees) - 1}, got {a} for copy {i}")
+        return numpy.ascontiguousarray(chosen, "int32") if numpy else (ctypes.c_int32 * self.copies)(*chosen)
+
     def step(self, actions):
         """Decides the job that waits in each copy. Returns features, mask, rewards and ended."""
         if self._next is None:
             raise RuntimeError("step() has no episode: call reset() first")
-        if len(actions) != self.copies:
-            raise ValueError(f"there are {self.copies} copies, and {len(actions)} actions")
-        chosen = numpy.ascontiguousarray(actions, "int32") if numpy else (ctypes.c_int32 * self.copies)(*actions)
+        chosen = self._whole(actions)
         self._do("step", self._at(chosen))
         self.decisions += self.copies
         for i in numpy.flatnonzero(self.ended) if numpy else [i for i, e in enumerate(self.ended) if e]:

@@ -132,7 +132,7 @@ take_cluster(struct cli *cli, struct settings *settings,
     settings->server = malloc(n * sizeof *settings->server);
     if (!settings->server)
         return rec_fail_memory(&cli->err);
-    if (!(settings->net = net_option_record(cli, "the cluster in the files", record)))
+    if (!(settings->net = net_find_record("the cluster in the files", record, &cli->err)))
         return false;
     for (size_t i = 0; i < n; i++)
         if (!net_parse_server(settings->net, rec_str(chakra_server(traces, i)),

@@ -207,9 +207,6 @@ bool cli_amount(struct cli *cli, const char *option, const char *text, bool allo
 /** A time in seconds, or with a unit: ns, us, ms, s, min, h, d. */
 bool cli_seconds(struct cli *cli, const char *option, const char *text, bool allow_inf,
                  double *value) REC_MUST_CHECK;
-/** Reads a number with a unit of any of the kinds here, in base units. False: it is none,
- * or has no unit. */
-bool cli_parse_unit(struct rec_str text, double *value) REC_MUST_CHECK;
 /** A size in bytes, or with a unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB. */
 bool cli_bytes(struct cli *cli, const char *option, const char *text, bool allow_inf,
                double *value) REC_MUST_CHECK;

@@ -27,7 +27,7 @@ struct learn_batch_options {
      * drawn from the alternatives of these jobs as by `tracegen jobs --sampling
      * remove-and-repeat`; without it (NULL), these jobs are each episode. */
     const char *input;
-    const char *cluster; /* "KIND:FIELD,..." */
+    const char *cluster; /* KIND:FIELD,..., or a file (net_find()) */
     const char *place; /* ways of placing, as --heuristic; NULL: the cluster's default */
     const char *interarrival; /* a distribution, seconds */
     const char *fraction;     /* deadline / sequential time, a distribution; NULL: none */
@@ -64,7 +64,7 @@ const char *learn_batch_message(const struct learn_batch *batch);
 uint32_t learn_batch_actions(const struct learn_batch *batch);
 /** The degree of an action; ascending, 0 for action 0. */
 uint32_t learn_batch_degree(const struct learn_batch *batch, uint32_t action);
-/** The way of placing of an action; "" for action 0. */
+/** The way of placing of an action, as place= of agents names it; "" for action 0. */
 const char *learn_batch_place(const struct learn_batch *batch, uint32_t action);
 /** How many features an alternative has, and their names (struct alloc_feature). */
 uint32_t learn_batch_features(void);

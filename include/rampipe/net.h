@@ -65,6 +65,17 @@ bool net_reading_end(struct net_reading *reading, struct rec_error *err) REC_MUS
  * wrong.
  */
 struct net *net_parse(const char *text, struct rec_error *err) REC_MUST_CHECK;
+/**
+ * Finds the cluster that a user names: as net_parse(), but numbers may have units, as
+ * "island:8,300GB/s,2us,80GB"; or, without a colon, a file whose first cluster record is
+ * read. NULL: *err, REC_USAGE if the text is wrong, or the file has no cluster. The
+ * caller owns it.
+ */
+struct net *net_find(const char *text, struct rec_error *err) REC_MUST_CHECK;
+/** The cluster of a record, a line; `name` stands for its file in messages. NULL:
+ * *err. */
+struct net *net_find_record(const char *name, const char *line,
+                            struct rec_error *err) REC_MUST_CHECK;
 /** What descriptions of networks leave out. A rate or a latency may be NAN: unknown. */
 struct net_assumed {
     double memory; /* of a server, bytes; may be infinite */

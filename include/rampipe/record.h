@@ -186,6 +186,20 @@ bool rec_str_split(struct rec_str *rest, char mark, struct rec_str *part);
  */
 bool rec_parse_num(struct rec_str s, double *value) REC_MUST_CHECK;
 
+/** Units that people write behind a number; without one it is in the first of them. */
+enum rec_units {
+    REC_UNITS_NONE,
+    REC_UNITS_RATE, /* B/s, kB/s ... PB/s, KiB/s ..., or in bits: Gbit/s, Gb/s, Gbps */
+    REC_UNITS_SIZE, /* B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB */
+    REC_UNITS_TIME  /* s, ms, us, ns, min, h, d */
+};
+/** Reads a finite number >= 0 with an optional unit, or inf. Blanks may precede the unit,
+ * and its case does not matter, except where it tells bits (b) from bytes (B). */
+bool rec_parse_amount(const char *text, enum rec_units units, bool allow_inf,
+                      double *value) REC_MUST_CHECK;
+/** Reads a number with a unit of any kind. False: it is none, or has no unit. */
+bool rec_parse_unit(struct rec_str text, double *value) REC_MUST_CHECK;
+
 /** Reads an unsigned decimal integer without sign; false on overflow too. */
 bool rec_parse_uint(struct rec_str s, uint64_t *value) REC_MUST_CHECK;
 

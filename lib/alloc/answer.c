@@ -72,28 +72,25 @@ first_way(const struct alloc_question *q, uint32_t first)
     return 0;
 }
 
-/* Chooses what the agent's action makes of the graph of alternative `first`. */
+/* How the graph is split: what the answer says of it. */
 static bool
-settle_action(struct act *act, struct alloc_question *q, uint32_t first,
-              const uint32_t *way, struct rec_str sizes, struct rec_str sync,
-              uint32_t *choice, struct rec_error *err)
+read_split(struct rec_str sizes, struct rec_str sync, struct act_split *how,
+           struct rec_error *err)
 {
     static const char *const syncs[] = {"deps", "all-gather", "all-reduce"};
-    struct act_split how = {GRAPH_SIZES_REFERENCE, GRAPH_GRADIENTS_DEPS};
     bool known = sync.len == 0;
+    *how = (struct act_split){GRAPH_SIZES_REFERENCE, GRAPH_GRADIENTS_DEPS};
     if (rec_str_is(sizes, "gradient"))
-        how.sizes = GRAPH_SIZES_GRADIENT;
+        how->sizes = GRAPH_SIZES_GRADIENT;
     else if (sizes.len && !rec_str_is(sizes, "reference"))
         return rec_fail(err, REC_DATA, "sizes= is neither reference nor gradient");
     for (int s = 0; s < 3; s++)
         if (rec_str_is(sync, syncs[s])) {
-            how.gradients = (enum graph_gradients)s;
+            how->gradients = (enum graph_gradients)s;
             known = true;
         }
-    if (!known)
-        return rec_fail(err, REC_DATA,
-                        "sync= is not one of deps, all-gather, all-reduce");
-    return act_apply(act, q, first, way, &how, choice, err);
+    return known ||
+           rec_fail(err, REC_DATA, "sync= is not one of deps, all-gather, all-reduce");
 }
 
 /* A key of an answer that is read. */
@@ -113,6 +110,7 @@ answer_take(struct act *act, struct alloc_question *q, struct rec_str line,
     struct rec_str rest = line, word, job, graph, key, none = {"", 0}, cause = none,
                    sizes = none, sync = none, place = none, names = q->job->graphs, name;
     bool acts = act && act_bytes(act) > 0;
+    struct act_split how;
     uint32_t first = 0, way = 0;
     if (!rec_str_split(&rest, '\t', &word) || !rec_str_is(word, "answer") ||
         !rec_str_split(&rest, '\t', &job) || !rec_str_split(&rest, '\t', &graph))
@@ -127,6 +125,8 @@ answer_take(struct act *act, struct alloc_question *q, struct rec_str line,
     }
     if (!rec_str_eq(job, q->job->id))
         return fail_answer(line, "it answered for another job", err);
+    if (!read_split(sizes, sync, &how, err))
+        return false;
     if (acts && rec_str_is(graph, "-"))
         return fail_answer(line, "it refuses the job, but says how it starts", err);
     if (rec_str_is(graph, "-"))
@@ -137,8 +137,8 @@ answer_take(struct act *act, struct alloc_question *q, struct rec_str line,
     for (; rec_str_split(&names, ',', &name); first += pricer_ways(q->pricer))
         if (rec_str_eq(name, graph)) {
             if (acts)
-                return settle_action(act, q, first, place.len ? &way : NULL, sizes, sync,
-                                     choice, err);
+                return act_apply(act, q, first, place.len ? &way : NULL, &how, choice,
+                                 err);
             if (!place.len)
                 way = first_way(q, first);
             return settle_alternative(q, first + way, choice, err);

@@ -4,8 +4,6 @@
  */
 #include "rampipe/cli.h"
 
-#include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -20,114 +18,13 @@ cli_usage(struct cli *cli, const char *format, ...)
     return rec_fail(&cli->err, REC_USAGE, "%s", text);
 }
 
-/* ---- units --------------------------------------------------------------- */
-
-/* A unit is factor * 10^power of the base unit. The power is kept apart because it can be
- * appended to the digits, which avoids a second rounding. */
-struct unit {
-    const char *name;
-    int power;
-    double factor;
-};
-
-static const struct unit plain[] = {{NULL, 0, 0}};
-static const struct unit times[] = {{"s", 0, 1},     {"ms", -3, 1},  {"us", -6, 1},
-                                    {"ns", -9, 1},   {"min", 0, 60}, {"h", 0, 3600},
-                                    {"d", 0, 86400}, {NULL, 0, 0}};
-static const struct unit sizes[] = {
-    {"B", 0, 1},        {"kB", 3, 1},       {"MB", 6, 1},       {"GB", 9, 1},
-    {"TB", 12, 1},      {"PB", 15, 1},      {"KiB", 0, 0x1p10}, {"MiB", 0, 0x1p20},
-    {"GiB", 0, 0x1p30}, {"TiB", 0, 0x1p40}, {"PiB", 0, 0x1p50}, {NULL, 0, 0}};
-static const struct unit rates[] = {
-    {"B/s", 0, 1},          {"kB/s", 3, 1},         {"MB/s", 6, 1},
-    {"GB/s", 9, 1},         {"TB/s", 12, 1},        {"PB/s", 15, 1},
-    {"KiB/s", 0, 0x1p10},   {"MiB/s", 0, 0x1p20},   {"GiB/s", 0, 0x1p30},
-    {"TiB/s", 0, 0x1p40},   {"bit/s", 0, 1 / 8.0},  {"kbit/s", 3, 1 / 8.0},
-    {"Mbit/s", 6, 1 / 8.0}, {"Gbit/s", 9, 1 / 8.0}, {"Tbit/s", 12, 1 / 8.0},
-    {"b/s", 0, 1 / 8.0},    {"kb/s", 3, 1 / 8.0},   {"Mb/s", 6, 1 / 8.0},
-    {"Gb/s", 9, 1 / 8.0},   {"Tb/s", 12, 1 / 8.0},  {"kbps", 3, 1 / 8.0},
-    {"Mbps", 6, 1 / 8.0},   {"Gbps", 9, 1 / 8.0},   {"Tbps", 12, 1 / 8.0},
-    {"GBps", 9, 1},         {"TBps", 12, 1},        {NULL, 0, 0}};
-
-/* Reads digits * 10^power, rounded once: 0.1us is exactly the double that 1e-7 is.
- * Multiplying 0.1 by 1e-6 would round twice. */
-static bool
-parse_scaled(struct rec_str digits, int power, double *value)
-{
-    const char *e = digits.len ? memchr(digits.ptr, 'e', digits.len) : NULL;
-    char text[80];
-    int exponent = 0, n;
-    if (power == 0)
-        return rec_parse_num(digits, value);
-    if (e &&
-        (!rec_parse_num(digits, value) || sscanf(e + 1, "%5d%n", &exponent, &n) != 1))
-        return false;
-    if (e)
-        digits.len = (size_t)(e - digits.ptr);
-    n = snprintf(text, sizeof text, "%.*se%d", REC_SAID(digits), exponent + power);
-    return digits.len < 60 && rec_parse_num((struct rec_str){text, (size_t)n}, value);
-}
-
-/* The unit with this name; if there is none, the only unit with this name in other upper
- * and lower case. NULL: none, or several: gb/s may be GB/s or Gb/s, which differ by a
- * factor of 8. Where only a unit in bytes exists, a name with an upper-case prefix and a
- * b (Gb) is not taken for it: it means bits. */
-static const struct unit *
-find_unit(const struct unit *units, const char *name)
-{
-    const struct unit *found = NULL;
-    for (const struct unit *unit = units; unit->name; unit++)
-        if (strcmp(unit->name, name) == 0)
-            return unit;
-    for (const struct unit *unit = units; unit->name; unit++) {
-        if (strcasecmp(unit->name, name) != 0)
-            continue;
-        if (found || (isupper((unsigned char)*name) && strchr(name, 'b')))
-            return NULL;
-        found = unit;
-    }
-    return found;
-}
-
-/* Reads a number >= 0 with an optional unit. False: it is not one. */
-static bool
-parse(const char *text, const struct unit *units, bool allow_inf, double *value)
-{
-    size_t digits = strspn(text, "0123456789.+-eE");
-    const struct unit one = {"", 0, 1}, *unit;
-    const char *name = text + digits + strspn(text + digits, " ");
-
-    if (strcmp(text, "inf") == 0) {
-        *value = (double)INFINITY;
-        return allow_inf;
-    }
-    unit = text[digits] ? find_unit(units, name) : &one;
-    if (!unit || !parse_scaled((struct rec_str){text, digits}, unit->power, value))
-        return false;
-    *value *= unit->factor;
-    return *value >= 0 && isfinite(*value);
-}
-
-bool
-cli_parse_unit(struct rec_str text, double *value)
-{
-    static const struct unit *const all[] = {rates, sizes, times};
-    char copy[80];
-    if (text.len >= sizeof copy || text.len == strspn(text.ptr, "0123456789.+-eE"))
-        return false;
-    memcpy(copy, text.ptr, text.len);
-    copy[text.len] = '\0';
-    for (int i = 0; i < 3; i++)
-        if (parse(copy, all[i], false, value))
-            return true;
-    return false;
-}
+/* ---- numbers ------------------------------------------------------------- */
 
 static bool
-quantity(struct cli *cli, const char *option, const char *text, const struct unit *units,
+quantity(struct cli *cli, const char *option, const char *text, enum rec_units units,
          const char *examples, bool allow_inf, double *value)
 {
-    return parse(text, units, allow_inf, value) ||
+    return rec_parse_amount(text, units, allow_inf, value) ||
            cli_usage(cli, "--%s must be a number >= 0%s%s, got '%s'", option, examples,
                      allow_inf ? " or inf" : "", text);
 }
@@ -136,14 +33,14 @@ bool
 cli_amount(struct cli *cli, const char *option, const char *text, bool allow_inf,
            double *value)
 {
-    return quantity(cli, option, text, plain, "", allow_inf, value);
+    return quantity(cli, option, text, REC_UNITS_NONE, "", allow_inf, value);
 }
 
 bool
 cli_seconds(struct cli *cli, const char *option, const char *text, bool allow_inf,
             double *value)
 {
-    return quantity(cli, option, text, times, " (seconds, or with a unit: 10ms)",
+    return quantity(cli, option, text, REC_UNITS_TIME, " (seconds, or with a unit: 10ms)",
                     allow_inf, value);
 }
 
@@ -151,15 +48,15 @@ bool
 cli_bytes(struct cli *cli, const char *option, const char *text, bool allow_inf,
           double *value)
 {
-    return quantity(cli, option, text, sizes, " (bytes, or with a unit: 80GB)", allow_inf,
-                    value);
+    return quantity(cli, option, text, REC_UNITS_SIZE, " (bytes, or with a unit: 80GB)",
+                    allow_inf, value);
 }
 
 bool
 cli_rate(struct cli *cli, const char *option, const char *text, bool allow_inf,
          double *value)
 {
-    return quantity(cli, option, text, rates,
+    return quantity(cli, option, text, REC_UNITS_RATE,
                     " (bytes/s, or with a unit: 1.6TB/s, 400Gb/s)", allow_inf, value);
 }
 

@@ -31,6 +31,7 @@ struct copy {
 struct learn_batch {
     struct net *net;
     struct place_list ways;
+    char (*way_name)[PLACE_NAME_MAX]; /* [ways.n] */
     struct alloc_admission_options admission;
     struct alloc_choosing choosing; /* of the host */
     struct alloc_admission *host;
@@ -243,6 +244,26 @@ keep_text(struct learn_batch *b, const char *text, const char **copy)
     return !text || (*copy = rec_arena_copy(&b->arena, rec_str(text), &b->err)) != NULL;
 }
 
+/* Reads the ways of placing; their names are those of agents: free-block:1 and
+ * free-block:2 are two. */
+static bool
+open_ways(struct learn_batch *b, const struct learn_batch_options *options)
+{
+    if (!place_list_parse(&b->ways, b->net, options->place, &b->err))
+        return false;
+    if (b->ways.left_out.n)
+        return rec_fail(&b->err, REC_USAGE, "'%s' names ways that do not suit %s",
+                        options->place, options->cluster);
+    if (!(b->way_name = calloc(b->ways.n, sizeof *b->way_name)))
+        return rec_fail_memory(&b->err);
+    for (uint32_t i = 0; i < b->ways.n; i++)
+        place_options_name(&b->ways.options[i], b->way_name[i]);
+    b->admission.placer = b->ways.options[0];
+    b->admission.more = b->ways.options + 1;
+    b->admission.nmore = b->ways.n - 1;
+    return true;
+}
+
 static bool
 open_batch(struct learn_batch *b, const struct learn_batch_options *options)
 {
@@ -258,16 +279,8 @@ open_batch(struct learn_batch *b, const struct learn_batch_options *options)
     if (!keep_text(b, options->interarrival, &b->setting.interarrival) ||
         !keep_text(b, options->fraction, &b->setting.fraction) ||
         !keep_text(b, options->steps, &b->setting.steps) ||
-        !(b->net = net_parse(options->cluster, &b->err)))
+        !(b->net = net_find(options->cluster, &b->err)) || !open_ways(b, options))
         return false;
-    if (!place_list_parse(&b->ways, b->net, options->place, &b->err))
-        return false;
-    if (b->ways.left_out.n)
-        return rec_fail(&b->err, REC_USAGE, "'%s' names ways that do not suit %s",
-                        options->place, options->cluster);
-    b->admission.placer = b->ways.options[0];
-    b->admission.more = b->ways.options + 1;
-    b->admission.nmore = b->ways.n - 1;
     if (!read_input(b, options->input) ||
         !(b->host = alloc_admission_new(&b->admission, &b->reading.store, take_decision,
                                         NULL, &b->err)) ||
@@ -316,6 +329,7 @@ learn_batch_close(struct learn_batch *b)
     alloc_admission_free(b->host);
     graph_reading_free(&b->reading);
     place_list_free(&b->ways);
+    free(b->way_name);
     net_free(b->net);
     rec_map_free(&b->known);
     rec_arena_free(&b->arena);
@@ -349,7 +363,7 @@ learn_batch_degree(const struct learn_batch *b, uint32_t action)
 const char *
 learn_batch_place(const struct learn_batch *b, uint32_t action)
 {
-    return action ? b->ways.options[(action - 1) % b->ways.n].kind->name : "";
+    return action ? b->way_name[(action - 1) % b->ways.n] : "";
 }
 
 uint32_t

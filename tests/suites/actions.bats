@@ -132,6 +132,8 @@ wrong() {
         'transfer\ta\t1\t2\t0\ntransfer\ta\t1\t2\t1\nanswer\ta\tg\n'
     wrong "CHANNEL is no integer >= 0" 'transfer\ta\t1\t2\t-1\nanswer\ta\tg\n'
     wrong "sizes= is neither reference nor gradient" 'split\ta\t2\t2\nanswer\ta\tg\tsizes=x\n'
+    wrong "sizes= is neither reference nor gradient" 'answer\ta\tg\tsizes=x\n'
+    wrong "sync= is not one of deps, all-gather, all-reduce" 'answer\ta\tg\tsync=x\n'
     wrong "sync= is not one of deps, all-gather, all-reduce" 'split\ta\t2\t2\nanswer\ta\tg\tsync=x\n'
     wrong "it refuses the job, but says how it starts" 'split\ta\t2\t2\nanswer\ta\t-\n'
     # an agent that floods with lines of an action is ended, by their bytes and not by those of one reading: the

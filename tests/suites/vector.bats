@@ -15,6 +15,12 @@ setup() {
 export PYTHONDONTWRITEBYTECODE=1
 export RAMPIPE_LIBRARY="${RAMPIPE_LIBRARY:-$BUILD/librampipe.so.$VERSION}"
 vector() { python3 "$ROOT/tests/tools/vector_env.py" "$@"; }
+# Prints the first python3 that has this module.
+python_with() {
+    for python in python3 /usr/bin/python3; do
+        ! $python -c "import $1" 2>/dev/null || { echo $python; return 0; }
+    done
+}
 
 @test "vector: features, rewards and records are those of ramp-alloc by the same choices" {
     vector equal
@@ -23,13 +29,10 @@ vector() { python3 "$ROOT/tests/tools/vector_env.py" "$@"; }
 
 @test "vector: the jobs of a stream give the records of ramp-alloc" { vector stream; }
 
-@test "vector: what is wrong is said" { vector wrong; }
-
-# Prints the first python3 that has this module.
-python_with() {
-    for python in python3 /usr/bin/python3; do
-        ! $python -c "import $1" 2>/dev/null || { echo $python; return 0; }
-    done
+@test "vector: what is wrong is said, with numpy and without" {
+    WITHOUT=numpy vector wrong
+    python=$(python_with numpy)
+    [ -z "$python" ] || $python "$ROOT/tests/tools/vector_env.py" wrong
 }
 
 @test "vector: a graph network in ONNX, read back, decides alike in batches, as an agent and by hand" {

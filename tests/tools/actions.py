@@ -141,6 +141,13 @@ def raises(kind, text, call, *arguments, **keywords):
     raise AssertionError(f"no {kind.__name__} about '{text}'")
 
 
+class Number(float):
+    """A number with the repr of numpy 2."""
+
+    def __repr__(self):
+        return f"np.float64({float(self)!r})"
+
+
 def state(small):
     descriptors = len(os.listdir("/proc/self/fd"))
     with open("three.rec", "w") as three:
@@ -152,6 +159,11 @@ def state(small):
     assert job is cluster.job and job.id == "a" and job.alternatives == ["g"] and not cluster.done
     assert cluster.servers == cluster.free == ["0-0-0", "1-0-0"] and cluster.time == 0
     assert cluster.offers["g"].step == 12 and job.graph.sequential == 12 and job.graph.forward() == ["1", "2"]
+    for op in "9", "3":
+        raises(ValueError, f"graph 'g' has no forward op '{op}' to split", job.graph.split, {op: 2})
+    for parts in 0, -1, 65537:
+        raises(ValueError, f"parts of op '1' must be from 1 to 65536, got {parts}", job.graph.split, {"1": parts})
+    raises(TypeError, "integer", job.graph.split, {"1": 2.5})
     assert job.graph.parents("3") == ["2"] and job.graph.deps == {("1", "2"): 0, ("2", "3"): 0, ("3", "4"): 0}
     outcome = cluster.step(Action(op_placement={"1": "1-0-0", "2": "1-0-0"}))
     assert outcome.servers == ["1-0-0"] and outcome.finish == 120 and cluster.running == {"a": outcome}
@@ -179,11 +191,19 @@ def state(small):
     assert cluster.done
     cluster.reset(seed=1)
     raises(TypeError, "an action is an Action, None or WAIT, got 3", cluster.step, 3)
+    for dep in "12", ("1", "2", "3"):
+        raises(ValueError, "a dep is a pair (src, dst), got", cluster.step, Action(dep_placement={dep: 1}))
+        raises(ValueError, "a dep is a pair (src, dst), got", cluster.step, Action(dep_schedule={dep: 1}))
+    assert cluster.step(Action(op_schedule={"1": Number(1.5)}, dep_schedule={("1", "2"): Number(2)})).graph == "g"
     raises(ValueError, "options of reset may be", cluster.reset, options={"x": 1})
     cluster.reset(seed=1)
     assert cluster.step(None).cause == "policy"
     cluster.close()
     cluster.close()
+    for option in "mask", "max_nodes", "observation":
+        raises(TypeError, f"RampClusterEnv has no {option}", RampClusterEnv, source=small, **{option: 3})
+    raises(ValueError, "max_degree, partition_options: only a policy takes them", RampClusterEnv, source=small,
+           partition_options=["--x"], max_degree=2)
     # alternatives of a policy
     cluster = RampClusterEnv(source=small, policy="all", max_degree=2, shape="2x2x1")
     assert cluster.reset(seed=1).alternatives == ["g/1", "g/2"] and cluster.offers["g/2"].servers == 2

@@ -141,7 +141,9 @@ def arguments():
     raises(ValueError, "mask must be one of", RampipeEnv, mask="x")
     raises(ValueError, "reward must be one of job_acceptance", RampipeEnv, reward="x")
     raises(ValueError, "options of reset may be", RampipeEnv().reset, options={"job": 3})
-    raises(ValueError, "give a larger max_nodes", RampipeEnv(max_nodes=20).reset)
+    env = RampipeEnv(max_nodes=20)
+    raises(ValueError, "give a larger max_nodes", env.reset)
+    raises(RuntimeError, "has no episode", env.step, 0)
     raises(PipelineError, "--heuristic must be", RampipeEnv(heuristic="x").reset)
     raises(ValueError, "leave them out, or cluster", RampipeEnv, shape="2x2x2", cluster="island:4,8,1,9")
     raises(PipelineError, "must be one of ramp, island", RampipeEnv, cluster="ring:4")
@@ -369,6 +371,8 @@ def places():
         with open(f"{many}.rec") as file:
             return [line for line in file if line.startswith(("alloc", "block"))]
     assert play("compact-back", 1) == play("Compact,compact-back", 2)
+    assert RampipeEnv(heuristic="free-block:1-3").action_space.n == 1 + 16 * 3
+    assert RampipeEnv(heuristic="free-block:3").action_space.n == 17
     raises(ValueError, "name those", RampipeEnv, heuristic="any")
 
 

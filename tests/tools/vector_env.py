@@ -3,12 +3,13 @@ records. usage: vector_env.py TEST. WITHOUT=numpy hides that module."""
 import array
 import math
 import os
+import pathlib
 import sys
 
 if os.environ.get("WITHOUT"):
     sys.modules[os.environ["WITHOUT"]] = None
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "scripts"))
-from rampipe_env import PipelineError, RampipeEnv  # noqa: E402
+from rampipe_env import PipelineError, RampipeEnv, numpy  # noqa: E402
 from rampipe_vector import RampipeVector  # noqa: E402
 
 DRAWN = {"interarrival": "exponential:300", "deadline_fraction": "uniform:0.2:2"}
@@ -36,9 +37,10 @@ def single(seed, options):
     while not ended:
         valid = [a for a, can in enumerate(info["action_mask"]) if can]
         rows = {a: list(observation[a]) for a in valid if a}
+        places = {a: offer.place for a, offer in info["offers"].items()}
         observation, reward, ended, _, info = env.step(choose(t, valid))
         done = info["decision"]
-        seen.append((rows, reward, done["completion_time"]))
+        seen.append((rows, reward, done["completion_time"], places))
         t += 1
     env.close()
     return seen, decisions("single.rec")
@@ -55,9 +57,9 @@ def same(copies, seed, options):
     for i in range(copies):
         env.record(i, f"copy{i}.rec")
     seen = [[] for _ in range(copies)]
-    places = options.get("heuristic", "").split(",")
-    number = [a and (env.degrees[a] - 1) * len(places) + (a - 1) % len(places) + 1 for a in range(len(env.degrees))]
-    assert len(places) == 1 or env.places[1:len(places) + 1] == places
+    ways = len(set(env.places[1:]))
+    number = [a and (env.degrees[a] - 1) * ways + (a - 1) % ways + 1 for a in range(len(env.degrees))]
+    place = dict(zip(number, env.places))
     for t in range(JOBS):
         valid = [[a for a in range(len(env.degrees)) if mask[i][a]] for i in range(copies)]
         rows = [{number[a]: list(features[i][a]) for a in valid[i] if a} for i in range(copies)]
@@ -75,7 +77,8 @@ def same(copies, seed, options):
     kinds = set()
     for i in range(copies):
         episode, (records, bare) = single(seed + i, options)
-        for t, ((rows, reward, completion), (rows1, reward1, completion1)) in enumerate(zip(seen[i], episode)):
+        for t, ((rows, reward, completion), (rows1, reward1, completion1, places)) in enumerate(zip(seen[i], episode)):
+            assert ways == 1 or all(place[a] == name for a, name in places.items()), f"{places}, not {env.places}"
             assert rows.keys() == rows1.keys(), f"job {t} of copy {i}: {rows.keys()} can start, not {rows1.keys()}"
             for action in rows:
                 assert rounded(rows[action]) == rounded(rows1[action]), f"features of job {t}, action {action}"
@@ -93,7 +96,11 @@ def same(copies, seed, options):
 def equal():
     kinds = same(1, 5, {}) | same(3, 1, {}) | same(2, 9, {"heuristic": "compact", "shape": "2x2x2"})
     same(2, 3, {"heuristic": "compact,compact-2,compact-back"})
-    same(1, 2, {"cluster": "island:12,300e9,1e-6,80e9"})
+    same(1, 4, {"heuristic": "Compact,free-block:1-2,free-block:7"})
+    same(1, 2, {"cluster": "island:12,300GB/s,1us,80GB"})
+    with open("cluster.rec", "w") as file:
+        file.write("cluster\tisland\t12\t3e11\t1e-6\t8e10\n")
+    RampipeVector(1, source="offered.rec", cluster=pathlib.Path("cluster.rec")).close()
     assert {"alloc", "policy", "no_servers"} <= kinds, kinds  # no trivial streams
 
 
@@ -121,8 +128,15 @@ def raises(kind, text, call, *args, **keywords):
 
 
 def wrong():
-    raises(PipelineError, "one copy at least", RampipeVector, 0)
+    for copies in 0, -1, 2 ** 32 + 1:
+        raises(ValueError, f"copies must be an integer from 1 to 4294967295, got {copies}", RampipeVector, copies)
+    raises(TypeError, "integer", RampipeVector, 1.5)
+    raises(ValueError, "jobs must be an integer from 1 to 18446744073709551615, got -1", RampipeVector, 1, jobs=-1)
+    for of_ramp in {"shape": "2x2x2"}, {"heuristic": "compact"}:
+        raises(ValueError, "leave them out, or cluster", RampipeVector, 1, cluster="island:4,8,1,9", **of_ramp)
     raises(PipelineError, "No such file", RampipeVector, 1, source="none.rec")
+    raises(PipelineError, "there is no cluster record in offered.rec", RampipeVector, 1, source="offered.rec",
+           cluster="offered.rec")
     raises(PipelineError, "island needs 4 fields", RampipeVector, 1, source="offered.rec", cluster="island:0")
     with open("graphs.rec", "w") as file:
         file.write("graph\tg\tg\nop\tg\t1\tforward\t1\t1\n")
@@ -131,10 +145,23 @@ def wrong():
     raises(PipelineError, "need steps", RampipeVector, 1, steps=None, source="offered.rec")
     env = RampipeVector(2, jobs=2)
     raises(RuntimeError, "call reset() first", env.step, [0, 0])
+    for seed in -1, 2 ** 32 + 5, 2 ** 64 + 5:
+        raises(ValueError, f"seed must be an integer from 0 to 4294967295, got {seed}", env.reset, seed)
+    raises(TypeError, "integer", env.reset, 1.0)
+    raises(RuntimeError, "call reset() first", env.step, [0, 0])
     env.reset()
     raises(ValueError, "2 copies, and 3 actions", env.step, [0, 0, 0])
-    raises(PipelineError, "an action is 0 to 6, got 7 for copy 1", env.step, [0, 7])
-    raises(PipelineError, "an action is 0 to 6, got -1 for copy 0", env.step, [-1, 0])
+    for action in 7, -1, 2 ** 32 + 2, -2 ** 63, 2 ** 64 + 2:
+        raises(ValueError, f"an action is 0 to 6, got {action} for copy 1", env.step, [0, action])
+    for action in 2.9, -0.5, math.nan, "2", None:
+        raises(TypeError, "integer", env.step, [0, action])
+    raises((TypeError, ValueError), "", env.step, [[0, 1], [1, 0]])
+    if numpy:
+        raises(ValueError, "got an array of shape (2, 7)", env.step, env.mask)
+        raises(TypeError, "integer", env.step, numpy.zeros(2))
+        raises(ValueError, "got 4294967298 for copy 0", env.step, numpy.array([2 ** 32 + 2, 0]))
+        env.step(numpy.array([1, 1], "uint8"))
+        env.reset()
     raises(PipelineError, "there is no copy 2 of 2", env.record, 2, "x.rec")
     env.step([1, 1])
     env.close()
