@@ -294,7 +294,8 @@ struct alloc_choice {
     /* For rollouts: */
     const struct alloc_admission_options *admission; /* the cluster and its rules */
     struct graph_store *store;
-    const struct alloc_choosing *base; /* the chooser that decides in the futures */
+    /* The chooser that decides in the futures. NULL: rollouts are not to be opened. */
+    const struct alloc_choosing *base;
     uint32_t horizon; /* jobs in a future; 0: 1 where a value decides, else 30 */
     uint32_t seed;
 };
