@@ -83,7 +83,8 @@ read_clusters(struct learning *l, const struct learn_args *args)
 static bool
 read_objective(struct learning *l, const char *text)
 {
-    static const char *const names[] = {"blocking", "work", "completion", NULL};
+    static const char *const names[] = {"blocking", "work", "completion", "cost:PRICE",
+                                        NULL};
     size_t objective = LEARN_COST;
     struct rec_str rest = rec_str(text), word;
     rec_str_split(&rest, ':', &word);
