@@ -100,6 +100,7 @@ alloc_value_free(struct alloc_value *v)
     if (!v)
         return;
     free(v->weight);
+    free(v->file);
     value_sets_free(v->sets);
     free(v);
 }
@@ -469,6 +470,12 @@ value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_er
                              work, kind, nkinds, err))) {
         v->discount = discount;
         v->margin = margin;
+        v->line = rec_reader_line(reader);
+        if (!(v->file = strdup(rec_reader_file(reader)))) {
+            alloc_value_free(v);
+            v = NULL;
+            rec_fail_memory(err);
+        }
     }
     free(cluster);
     return v;
