@@ -159,6 +159,10 @@ read_options(struct learning *l, const struct learn_args *args)
         !args->values_given)
         return cli_usage(
             cli, "--value-jobs, --value-units and --value-margin are for --values");
+    if (l->single.value_jobs > 0 && l->single.value_jobs < ALLOC_VALUE_STREAMS)
+        return cli_usage(cli,
+                         "--value-jobs must be 0 or at least %d, a job in each stream",
+                         ALLOC_VALUE_STREAMS);
     if (value_units % 16)
         return cli_usage(cli, "--value-units must be a multiple of 16");
     if (args->taught_given != args->teacher_given ||
