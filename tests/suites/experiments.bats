@@ -148,6 +148,14 @@ EXPERTS
     diff - summary <<<$'2x2x2, alexnet vgg16, fixed:50 95 % 1 1 1 1\n3'
 }
 
+@test "agents: held-out says no standard error of one stream" {
+    for seeds in 1..1 1..2; do
+        BIN=$BUILD/bin ROWS="2x2x1/../../alexnet.txt/fixed:50/300" JOBS=8 SEEDS=$seeds RULES=all@first WAYS=first-fit \
+            "$experiments/agents/held-out" | tail -n 1 | grep -o '[+]- [-0-9.]*'
+    done >errors
+    diff - <(sed 's/[0-9]/d/g' errors) <<<$'+- -\n+- d.dddd'
+}
+
 @test "spot: another network, other runs make what a fresh run makes" {
     spot old RUNS=4 MINUTES=600 >log 2>&1
     for other in ${EVERY+"RUNS=4 NETWORK=vgg"} "RUNS=3 NETWORK=vgg REMOVALS=0.50"; do
