@@ -169,6 +169,10 @@ read_options(struct learning *l, const struct learn_args *args)
         (args->taught_jobs_given && !args->taught_given))
         return cli_usage(cli, "--taught needs a --teacher, which is, as --taught-jobs, "
                               "for nothing else");
+    if (args->held_out_given && l->held_out > 0 && !cli->verbose)
+        return cli_usage(cli, "--held-out is for -v, which tells what comes of it");
+    if (!cli->verbose)
+        l->held_out = 0;
     l->select = args->select_flag;
     if (l->select) {
         o->generations = final = 0;
