@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The first seed of held-out episodes; those of training are smaller. */
+/* The first seed of held-out episodes; training must not use those. */
 enum { HELD_OUT = 1000001 };
 
 struct learning {
@@ -31,8 +31,9 @@ struct learning {
     size_t cluster_room;
     struct rec_arena arena;
     uint32_t units;
-    uint64_t held_out;
-    bool select; /* --select */
+    uint64_t held_out;    /* 0 without -v */
+    uint64_t generations; /* there were */
+    bool select;          /* --select */
     struct learn_single single;
     struct alloc_scorer *start, *scorer; /* the first may be NULL */
 };
@@ -277,6 +278,37 @@ make_worlds(struct learning *l)
 
 /* ---- training ------------------------------------------------------------ */
 
+/* Does training draw the jobs of held-out episodes, too, if it takes so many
+ * generations? */
+static bool
+meets_held_out(const struct learning *l, uint64_t generations)
+{
+    const struct learn_options *o = &l->options;
+    const struct alloc_scorer *had = l->start ? l->start : l->scorer;
+    bool trained = o->generations > 0 || l->select;
+    uint32_t nexperts = trained ? o->nexperts : had ? had->nexperts : 1;
+    uint64_t n = trained ? learn_seeds(o, generations) : 0;
+    uint64_t singly = learn_single_seeds(&l->single, nexperts);
+    n = n < singly ? singly : n;
+    return n > 0 && l->held_out > 0 && o->seed + n > HELD_OUT &&
+           o->seed < HELD_OUT + l->held_out;
+}
+
+/* If time ends the training, the number of generations is not yet known: judge() looks
+ * again. */
+static bool
+check_seed(const struct learning *l)
+{
+    const struct learn_options *o = &l->options;
+    bool timed = !isinf(o->seconds) || o->generations == UINT64_MAX;
+    return !meets_held_out(l, timed ? 0 : o->generations) ||
+           cli_usage(
+               l->cli,
+               "--seed %u: training would draw the jobs of held-out episodes, whose "
+               "seeds are %d to %llu; give another one, or --held-out 0",
+               o->seed, HELD_OUT, (unsigned long long)(HELD_OUT + l->held_out - 1));
+}
+
 static void
 tell(void *context, const struct learn_progress *p)
 {
@@ -296,6 +328,13 @@ judge(struct learning *l)
 {
     struct rec_error *err = &l->cli->err;
     bool ok = true;
+    if (meets_held_out(l, l->generations)) {
+        cli_warn(l->cli,
+                 "--seed %u: in %llu generations training has come to the seeds of "
+                 "held-out episodes, which are left out",
+                 l->options.seed, (unsigned long long)l->generations);
+        return true;
+    }
     for (uint32_t s = 0; ok && l->held_out > 0 && s < l->settings.n; s++)
         ok = learn_settings_judge(&l->settings, s, l->worlds, l->scorer, HELD_OUT,
                                   (uint32_t)l->held_out);
@@ -313,7 +352,6 @@ train(struct learning *l)
 {
     const struct alloc_cluster *cluster = &l->clusters[0];
     struct cli *cli = l->cli;
-    uint64_t generations = 0;
     bool stopped = false;
 
     if (l->options.generations == 0 && !l->select) {
@@ -328,21 +366,21 @@ train(struct learning *l)
                                cluster->nmore);
         }
     } else {
-        l->scorer = learn_train(&l->options, l->start, l->units, &generations, &stopped,
-                                &cli->err);
+        l->scorer = learn_train(&l->options, l->start, l->units, &l->generations,
+                                &stopped, &cli->err);
         if (stopped && l->scorer)
             cli_warn(
                 cli,
                 "interrupted after %llu generations: the result is the mean over the "
                 "last third of them",
-                (unsigned long long)generations);
+                (unsigned long long)l->generations);
         else if (stopped)
             rec_fail(
                 &cli->err, REC_IO,
                 "interrupted before the first generation was over: there is no result");
     }
     return l->scorer &&
-           (l->select || cli_set_provenance(cli, "generations", generations)) &&
+           (l->select || cli_set_provenance(cli, "generations", l->generations)) &&
            (!stopped || cli_set_provenance(cli, "final", 0));
 }
 
@@ -378,7 +416,8 @@ run(struct cli *cli, const struct learn_args *args)
     l.options.tell = tell;
     l.options.context = &l;
     ok = read_options(&l, args) && cli_open_reader(cli) && learn_inputs_read(&l.inputs) &&
-         make_worlds(&l) && train_and_judge(&l) && cli_open_writer(cli, true);
+         make_worlds(&l) && check_seed(&l) && train_and_judge(&l) &&
+         cli_open_writer(cli, true);
     if (ok)
         alloc_scorer_write(l.scorer, cli->writer);
     for (uint32_t i = 0; i < l.nclusters; i++)

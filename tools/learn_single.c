@@ -158,6 +158,13 @@ teach_all(const struct learn_single *single)
     return true;
 }
 
+uint64_t
+learn_single_seeds(const struct learn_single *single, uint32_t nexperts)
+{
+    uint64_t seeds = (nexperts + 1) * (uint64_t)ALLOC_VALUE_STREAMS;
+    return single->taught ? seeds + nexperts + 1 : single->values ? seeds : 0;
+}
+
 bool
 learn_single_check(const struct learn_single *single)
 {

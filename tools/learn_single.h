@@ -22,6 +22,9 @@ struct learn_single {
     uint64_t taught_jobs;
 };
 
+/* Values and lessons draw jobs with fewer seeds than this from options->seed on, if there
+ * are so many experts. */
+uint64_t learn_single_seeds(const struct learn_single *single, uint32_t nexperts);
 /* Checks the numbers of experts. False: cli->err. */
 bool learn_single_check(const struct learn_single *single) REC_MUST_CHECK;
 /* An expert without a value of its own goes on from that of the nearest expert. False:

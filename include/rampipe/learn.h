@@ -204,6 +204,10 @@ struct alloc_scorer *learn_train(const struct learn_options *options,
                                  uint64_t *generations, bool *stopped,
                                  struct rec_error *err) REC_MUST_CHECK;
 
+/** Training draws jobs with fewer seeds than this from options->seed on, if it ends after
+ * so many generations. */
+uint64_t learn_seeds(const struct learn_options *options, uint64_t generations);
+
 /**
  * Trains what states of a cluster are worth if jobs come as in the settings of an expert,
  * which must be of the same cluster (alloc_value_train()): as many streams of each, or

@@ -313,6 +313,13 @@ end_searches(struct learn_trainer *t, bool compared, struct rec_error *err)
     return ok;
 }
 
+uint64_t
+learn_seeds(const struct learn_options *options, uint64_t generations)
+{
+    /* Each generation begins one seed after the last; most episodes compare the ends. */
+    return generations + EPISODES_PER_CANDIDATE + options->final;
+}
+
 /* ---- the whole ----------------------------------------------------------- */
 
 /* Returns false. */
