@@ -88,7 +88,8 @@ struct learn_course_options {
 
 struct learn_course;
 
-/** `store` is borrowed. NULL: *err. */
+/** `store` is borrowed. If jobs have no sequential time by which the objective divides:
+ * REC_DATA. NULL: *err. */
 struct learn_course *learn_course_new(const struct learn_course_options *options,
                                       struct graph_store *store,
                                       struct rec_error *err) REC_MUST_CHECK;
