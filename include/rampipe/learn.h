@@ -176,6 +176,7 @@ struct learn_options {
  *         if no block of d servers would be free for the next job
  *     2 height - work - overhead + 3 block-1 + 3 block-3 - 2 free-1 - 2 free-3 - m for
  *         m = 0, 1/2, 1: packs jobs densely
+ * They are made for the cluster of the expert with `by_shape`, else for the first one.
  * If there are several experts, weights of features of the regime are not trained and
  * stay 0, unless `start` has some.
  *
