@@ -350,7 +350,6 @@ judge(struct learning *l)
 static bool
 train(struct learning *l)
 {
-    const struct alloc_cluster *cluster = &l->clusters[0];
     struct cli *cli = l->cli;
     bool stopped = false;
 
@@ -358,13 +357,7 @@ train(struct learning *l)
         l->scorer = l->start ? l->start : alloc_scorer_new(l->units, 1, &cli->err);
         l->start = NULL;
         if (l->scorer)
-            alloc_cluster_compare(cli, cluster, "the policy", l->scorer->ways);
-        if (l->scorer && (l->single.values || l->single.taught)) {
-            l->scorer->ways = (struct place_ways){0, 0};
-            for (uint32_t i = 0; i < l->nclusters; i++, cluster++)
-                place_ways_add(&l->scorer->ways, &cluster->placer, cluster->more,
-                               cluster->nmore);
-        }
+            alloc_cluster_compare(cli, &l->clusters[0], "the policy", l->scorer->ways);
     } else {
         l->scorer = learn_train(&l->options, l->start, l->units, &l->generations,
                                 &stopped, &cli->err);
@@ -384,6 +377,28 @@ train(struct learning *l)
            (!stopped || cli_set_provenance(cli, "final", 0));
 }
 
+/* Trains values and lessons. Without generations the policy is then for the heuristics of
+ * this training. */
+static bool
+train_singly(struct learning *l)
+{
+    const struct alloc_cluster *cluster = &l->clusters[0];
+    l->single.clusters = l->clusters;
+    l->single.scorer = l->scorer;
+    if (!learn_single_check(&l->single) || !learn_single_train(&l->single))
+        return false;
+    if (l->options.generations > 0 || l->select ||
+        (!l->single.values && !l->single.taught))
+        return true;
+    if (!l->single.changed)
+        return rec_fail(&l->cli->err, REC_IO,
+                        "interrupted before an expert had learned: there is no result");
+    l->scorer->ways = (struct place_ways){0, 0};
+    for (uint32_t i = 0; i < l->nclusters; i++, cluster++)
+        place_ways_add(&l->scorer->ways, &cluster->placer, cluster->more, cluster->nmore);
+    return true;
+}
+
 /* SIGINT and SIGTERM end training and judging, not the tool, which then writes its
  * result. */
 static bool
@@ -393,11 +408,7 @@ train_and_judge(struct learning *l)
     bool ok;
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);
-    ok = train(l);
-    l->single.clusters = l->clusters;
-    l->single.scorer = l->scorer;
-    ok = ok && learn_single_check(&l->single) && learn_single_train(&l->single) &&
-         judge(l);
+    ok = train(l) && train_singly(l) && judge(l);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
     return ok;

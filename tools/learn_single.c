@@ -1,6 +1,8 @@
 /* Experts one by one (learn_single.h). */
 #include "learn_single.h"
 
+#include <stdlib.h>
+
 static const char *
 cluster_of(const struct learn_single *single, const struct learn_setting *setting,
            char text[NET_TEXT_MAX])
@@ -73,40 +75,59 @@ check_list(const struct learn_single *single, const char *option, bool several,
     return true;
 }
 
-/* An interrupt has ended what an expert was trained on last. */
-static void
-warn_interrupted(const struct learn_single *single, uint64_t expert)
+/* An interrupt has come: what the list of an option has from `from` on is left out. The
+ * provenance says what was done. `options` are this one and those that are for it. */
+static bool
+leave_out(const struct learn_single *single, const char *const *options, const char *list,
+          const char *from)
 {
-    if (single->options->worlds->course.stop())
-        cli_warn(single->cli,
-                 "interrupted: expert %llu is not what the same command gives without an "
-                 "interrupt",
-                 (unsigned long long)expert);
+    struct cli *cli = single->cli;
+    char *done = strndup(list, from > list ? (size_t)(from - list) - 1 : 0);
+    bool ok = done || rec_fail_memory(&cli->err);
+    cli_warn(cli, "interrupted: --%s %s is left out", options[0], from);
+    if (ok && *done)
+        ok = cli_set_provenance_text(cli, options[0], done);
+    for (; ok && !*done && *options; options++)
+        ok = cli_set_provenance_text(cli, *options, NULL);
+    free(done);
+    return ok;
+}
+
+static bool
+is_stopped(const struct learn_single *single)
+{
+    return single->options->worlds->course.stop();
 }
 
 /* --values. Each expert has as many seeds as streams. */
 static bool
-train_values(const struct learn_single *single)
+train_values(struct learn_single *single)
 {
+    static const char *const options[] = {"values", "value-jobs", "value-units",
+                                          "value-margin", NULL};
     struct cli *cli = single->cli;
     struct rec_str rest = single->values ? rec_str(single->values) : (struct rec_str){0};
-    uint64_t expert;
+    uint64_t number;
     while (rest.ptr) {
-        struct alloc_value **value, *own;
-        const struct alloc_value *start;
-        if (!next_of(single, "values", true, &rest, &expert))
+        const char *from = rest.ptr;
+        struct alloc_value *value = NULL;
+        struct alloc_expert *expert;
+        if (!next_of(single, "values", true, &rest, &number))
             return false;
-        value = &single->scorer->expert[expert - 1].value;
-        own = *value;
-        start = alloc_scorer_valued(single->scorer, (uint32_t)expert - 1);
-        *value = learn_value(
-            single->options, (uint32_t)expert - 1, start, single->value_units,
-            single->value_jobs, single->value_margin,
-            single->options->seed + (uint32_t)expert * ALLOC_VALUE_STREAMS, &cli->err);
-        alloc_value_free(own);
-        if (!*value)
-            return false;
-        warn_interrupted(single, expert);
+        expert = &single->scorer->expert[number - 1];
+        if (!is_stopped(single))
+            value = learn_value(
+                single->options, (uint32_t)number - 1,
+                alloc_scorer_valued(single->scorer, (uint32_t)number - 1),
+                single->value_units, single->value_jobs, single->value_margin,
+                single->options->seed + (uint32_t)number * ALLOC_VALUE_STREAMS,
+                &cli->err);
+        if (!value)
+            return cli->err.code == REC_OK &&
+                   leave_out(single, options, single->values, from);
+        alloc_value_free(expert->value);
+        expert->value = value;
+        single->changed = true;
     }
     return true;
 }
@@ -137,11 +158,13 @@ teach(const struct learn_single *single, uint64_t expert, const struct learn_les
 
 /* --taught. The seeds are those behind the ones of values. */
 static bool
-teach_all(const struct learn_single *single)
+teach_all(struct learn_single *single)
 {
+    static const char *const options[] = {"taught", "teacher", "taught-jobs", NULL};
     struct rec_str rest = single->taught ? rec_str(single->taught) : (struct rec_str){0};
     uint64_t expert;
     while (rest.ptr) {
+        const char *from = rest.ptr;
         const struct learn_setting *setting =
             next_of(single, "taught", false, &rest, &expert);
         struct learn_lesson lesson = {.world = &single->options->worlds[setting->world],
@@ -151,9 +174,10 @@ teach_all(const struct learn_single *single)
                                               (single->scorer->nexperts + 1) *
                                                   ALLOC_VALUE_STREAMS +
                                               (uint32_t)expert};
-        if (!teach(single, expert, &lesson))
-            return false;
-        warn_interrupted(single, expert);
+        if (is_stopped(single) || !teach(single, expert, &lesson))
+            return single->cli->err.code == REC_OK &&
+                   leave_out(single, options, single->taught, from);
+        single->changed = true;
     }
     return true;
 }
@@ -173,7 +197,7 @@ learn_single_check(const struct learn_single *single)
 }
 
 bool
-learn_single_train(const struct learn_single *single)
+learn_single_train(struct learn_single *single)
 {
     return train_values(single) && teach_all(single);
 }

@@ -20,6 +20,7 @@ struct learn_single {
     const char *taught;  /* numbers of experts; NULL: none */
     const char *teacher;
     uint64_t taught_jobs;
+    bool changed; /* an expert has got a value, or has been taught */
 };
 
 /* Values and lessons draw jobs with fewer seeds than this from options->seed on, if there
@@ -27,8 +28,9 @@ struct learn_single {
 uint64_t learn_single_seeds(const struct learn_single *single, uint32_t nexperts);
 /* Checks the numbers of experts. False: cli->err. */
 bool learn_single_check(const struct learn_single *single) REC_MUST_CHECK;
-/* An expert without a value of its own goes on from that of the nearest expert. False:
+/* An expert without a value of its own goes on from that of the nearest expert. After an
+ * interrupt, what is not yet complete is left out, also in the provenance. False:
  * cli->err. */
-bool learn_single_train(const struct learn_single *single) REC_MUST_CHECK;
+bool learn_single_train(struct learn_single *single) REC_MUST_CHECK;
 
 #endif

@@ -266,7 +266,7 @@ struct alloc_value_options {
     bool (*next)(void *context, uint32_t stream, struct graph_job *job, uint32_t *kind,
                  struct rec_error *err);
     void *context;
-    bool (*stop)(void); /* true ends the training early; may be NULL */
+    bool (*stop)(void); /* true ends the training without a value; may be NULL */
 };
 
 /**
@@ -278,8 +278,8 @@ struct alloc_value_options {
  * Steps are those of Adam (Kingma and Ba, 2015) over the streams, and shrink from 1e-3,
  * or with a start 3e-4, to 2e-6; a share of the answers, 0.02 at first and none in the
  * end, is drawn at random.
- * NULL: *err. REC_USAGE: the cluster has more servers, or the start more units. The same
- * options give the same value, whatever `threads` is.
+ * NULL: *err. REC_USAGE: the cluster has more servers, or the start more units. REC_OK:
+ * training was stopped. The same options give the same value, whatever `threads` is.
  */
 struct alloc_value *alloc_value_train(const struct alloc_value_options *options,
                                       struct rec_error *err) REC_MUST_CHECK;

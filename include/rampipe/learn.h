@@ -216,8 +216,8 @@ uint64_t learn_seeds(const struct learn_options *options, uint64_t generations);
  * one more. It learns from `jobs` jobs. `start` may be NULL, `units` and `jobs` may be 0,
  * and `margin` NAN (struct alloc_value_options). A value of one setting is for jobs of
  * that size, one of several for jobs of any. Deadlines and blocked jobs count, whatever
- * the objective of the course is. It ends early if the course is stopped.
- * NULL: *err.
+ * the objective of the course is. NULL: *err; its code is REC_OK if the course was
+ * stopped.
  */
 struct alloc_value *learn_value(const struct learn_options *options, uint32_t expert,
                                 const struct alloc_value *start, uint32_t units,
@@ -243,9 +243,8 @@ struct learn_lesson {
  * what answers are worth in jobs (alloc_choosing_judge()), else all to its answer. At
  * first the teacher decides, and from half of the jobs on the expert alone. Steps are
  * those of Adam, one for 128 jobs, and shrink from 1e-2 to 1e-5 in units of 1 / the
- * spread of each feature. Weights of hidden units that are 0 begin at random. If the
- * scorer does not say how jobs were placed, it does now. It ends early if the course is
- * stopped. False: *err.
+ * spread of each feature. Weights of hidden units that are 0 begin at random. False:
+ * *err, and the expert is as before; the code is REC_OK if the course was stopped.
  */
 bool learn_teach(struct alloc_scorer *scorer, uint32_t expert,
                  const struct learn_lesson *lesson, struct rec_error *err) REC_MUST_CHECK;
