@@ -385,6 +385,7 @@ train_singly(struct learning *l)
     const struct alloc_cluster *cluster = &l->clusters[0];
     l->single.clusters = l->clusters;
     l->single.scorer = l->scorer;
+    l->single.begun = l->options.generations == 0 && !l->select;
     if (!learn_single_check(&l->single) || !learn_single_train(&l->single))
         return false;
     if (l->options.generations > 0 || l->select ||

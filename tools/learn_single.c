@@ -62,15 +62,91 @@ next_of(const struct learn_single *single, const char *option, bool several,
     return NULL;
 }
 
+/* Adds how jobs come in a setting: its regime, in an episode. */
+static bool
+add_regime(const struct learn_single *single, const struct learn_setting *setting,
+           double regime[ALLOC_REGIME])
+{
+    struct rec_error *err = &single->cli->err;
+    const struct learn_options *o = single->options;
+    const struct learn_world *world = &o->worlds[setting->world];
+    struct learn_course_options options = world->course;
+    struct alloc_choosing any = {.chooser = alloc_chooser_find(rec_str("learned"))};
+    struct learn_course *course = NULL;
+    double lost, here[ALLOC_REGIME];
+    bool ok = (any.self = alloc_scorer_new(0, 1, err)) != NULL;
+    options.admission.choosing = &any;
+    ok = ok && (course = learn_course_new(&options, world->store, err)) &&
+         learn_course_run(course, setting, o->seed, &lost, err);
+    if (ok)
+        learn_course_regime(course, here);
+    for (int i = 0; ok && i < ALLOC_REGIME; i++)
+        regime[i] += here[i];
+    learn_course_free(course);
+    alloc_scorer_free(any.self);
+    return ok;
+}
+
+/* The mean regime of an expert's settings, as training makes it the center. */
+static bool
+regime_of(const struct learn_single *single, uint64_t number, double regime[ALLOC_REGIME])
+{
+    uint32_t n = 0;
+    memset(regime, 0, ALLOC_REGIME * sizeof *regime);
+    for (uint32_t i = 0; i < single->settings->n; i++) {
+        const struct learn_setting *setting = &single->settings->setting[i];
+        if (setting->expert + 1 != number)
+            continue;
+        if (!add_regime(single, setting, regime))
+            return false;
+        n++;
+    }
+    for (int i = 0; i < ALLOC_REGIME; i++)
+        regime[i] /= n;
+    return true;
+}
+
+/* An expert of --init may be for another cluster than its settings here, where it would
+ * not decide what it learns; or for other arrivals. */
+static bool
+check_expert(const struct learn_single *single, const char *option, uint64_t number,
+             const struct learn_setting *setting)
+{
+    const struct alloc_scorer *scorer = single->scorer;
+    const char *own = scorer->expert[number - 1].cluster;
+    char cluster[NET_TEXT_MAX];
+    double regime[ALLOC_REGIME];
+    uint32_t nearest;
+    cluster_of(single, setting, cluster);
+    if (*own && strcmp(own, cluster) != 0)
+        return cli_usage(single->cli,
+                         "--%s: expert %llu is for %s, and would learn here for %s",
+                         option, (unsigned long long)number, own, cluster);
+    if (scorer->nexperts == 1)
+        return true;
+    if (!regime_of(single, number, regime))
+        return single->cli->err.code == REC_OK; /* interrupted */
+    nearest = alloc_scorer_nearest(scorer, (uint32_t)number - 1, regime);
+    if (nearest + 1 != number)
+        cli_warn(single->cli,
+                 "--%s: expert %llu would learn from arrivals as %s, %s, but expert %u, "
+                 "whose center is nearer, decides there",
+                 option, (unsigned long long)number, setting->interarrival,
+                 setting->fraction, nearest + 1);
+    return true;
+}
+
 /* Of all experts of a list. */
 static bool
 check_list(const struct learn_single *single, const char *option, bool several,
            const char *list)
 {
     struct rec_str rest = list ? rec_str(list) : (struct rec_str){0};
+    const struct learn_setting *setting;
     uint64_t expert;
     while (rest.ptr)
-        if (!next_of(single, option, several, &rest, &expert))
+        if (!(setting = next_of(single, option, several, &rest, &expert)) ||
+            (single->begun && !check_expert(single, option, expert, setting)))
             return false;
     return true;
 }

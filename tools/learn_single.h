@@ -12,6 +12,7 @@ struct learn_single {
     const struct learn_settings *settings;
     const struct alloc_cluster *clusters;
     struct alloc_scorer *scorer; /* has the experts */
+    bool begun;                  /* they are those of --init, not of this training */
     bool shared;                 /* all settings are for one expert */
     const char *values;          /* numbers of experts, from 1; NULL: none */
     uint64_t value_jobs;         /* 0: none; the margin alone is set */

@@ -217,6 +217,10 @@ double alloc_scorer_score(const struct alloc_scorer *scorer, uint64_t jobs,
  * it has one. Experts for other clusters do not count. NULL: no expert has. Borrowed. */
 const struct alloc_value *alloc_scorer_valued(const struct alloc_scorer *scorer,
                                               uint32_t expert);
+/** The expert that is nearest to a regime: this one, or another one for the same cluster
+ * that is nearer. */
+uint32_t alloc_scorer_nearest(const struct alloc_scorer *scorer, uint32_t expert,
+                              const double regime[ALLOC_REGIME]);
 /** Reads policy, expert and weight records. NULL: *err. */
 struct alloc_scorer *alloc_scorer_read(const char *path,
                                        struct rec_error *err) REC_MUST_CHECK;

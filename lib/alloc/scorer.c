@@ -101,6 +101,22 @@ alloc_scorer_valued(const struct alloc_scorer *s, uint32_t expert)
     return found;
 }
 
+uint32_t
+alloc_scorer_nearest(const struct alloc_scorer *s, uint32_t expert,
+                     const double regime[ALLOC_REGIME])
+{
+    const char *cluster = s->expert[expert].cluster;
+    double nearest = distance(&s->expert[expert], regime);
+    for (uint32_t e = 0; e < s->nexperts; e++) {
+        double far = distance(&s->expert[e], regime);
+        if (far < nearest && strcmp(s->expert[e].cluster, cluster) == 0) {
+            nearest = far;
+            expert = e;
+        }
+    }
+    return expert;
+}
+
 static bool
 has_expert(const struct alloc_scorer *s, const char *cluster)
 {
