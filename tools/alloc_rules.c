@@ -269,6 +269,19 @@ follow_policy(struct allocator *r)
     return alloc_cluster_follow(r->cli, ways, r->cluster);
 }
 
+/* Warns if a policy was trained for other ways of placing, or for other clusters. */
+static void
+check_policy(const struct allocator *r, const struct alloc_choosing *c)
+{
+    char where[NET_TEXT_MAX];
+    alloc_cluster_compare(r->cli, r->cluster, c->argument, alloc_choosing_trained(c));
+    if (!alloc_choosing_is_foreign(c, r->cluster->net))
+        return;
+    net_describe(r->cluster->net, where);
+    cli_warn(r->cli, "%s has no expert for %s: those for other clusters decide",
+             c->argument, where);
+}
+
 /* Opens what needs the cluster, once that is known. */
 static bool
 start(struct allocator *r)
@@ -276,10 +289,8 @@ start(struct allocator *r)
     struct rec_error *err = &r->cli->err;
     if (r->rules->follow && !follow_policy(r))
         return false;
-    for (int i = 0; i < 2; i++) {
-        const struct alloc_choosing *c = i ? &r->base : &r->choosing;
-        alloc_cluster_compare(r->cli, r->cluster, c->argument, alloc_choosing_trained(c));
-    }
+    check_policy(r, &r->choosing);
+    check_policy(r, &r->base);
     r->options.placer = r->cluster->placer;
     r->options.more = r->cluster->more;
     r->options.nmore = r->cluster->nmore;

@@ -373,6 +373,9 @@ bool alloc_choosing_judge(const struct alloc_choosing *choosing,
 /** The heuristics that a learned chooser was trained with. None: the chooser is not a
  * learned one, or its file does not name them. */
 struct place_ways alloc_choosing_trained(const struct alloc_choosing *choosing);
+/** Is it a learned one, all of whose experts are for other clusters than this? */
+bool alloc_choosing_is_foreign(const struct alloc_choosing *choosing,
+                               const struct net *net);
 
 /* ---- agents: choosers that are processes --------------------------------- */
 

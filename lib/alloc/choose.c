@@ -186,6 +186,13 @@ alloc_choosing_trained(const struct alloc_choosing *c)
                : (struct place_ways){0, 0};
 }
 
+bool
+alloc_choosing_is_foreign(const struct alloc_choosing *c, const struct net *net)
+{
+    return c->chooser && c->chooser->decide == alloc_scorer_decide &&
+           scorer_is_foreign(c->self, net);
+}
+
 void
 alloc_choosing_close(struct alloc_choosing *c)
 {

@@ -143,6 +143,13 @@ whose(const struct alloc_scorer *s, const struct net *net, char text[NET_TEXT_MA
     return has_expert(s, "") ? "" : NULL;
 }
 
+bool
+scorer_is_foreign(const struct alloc_scorer *s, const struct net *net)
+{
+    char text[NET_TEXT_MAX];
+    return s->nexperts > 0 && *s->expert[0].cluster && !whose(s, net, text);
+}
+
 /* The expert whose center is nearest to the regime among the features: of those for this
  * cluster; if there are none, of those for any; if there are none, of all. The cluster
  * may be NULL. Those that wait for more than `jobs` count only if there are no others. */
