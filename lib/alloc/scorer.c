@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* With larger weights a score might be no number, and no job would start. */
+#define WEIGHT_MOST 1e100
+
 static bool
 add_experts(struct alloc_scorer *s, uint32_t n, struct rec_error *err)
 {
@@ -386,7 +389,10 @@ read_weight(struct alloc_scorer *s, const struct rec_reader *reader,
     if (!isnan(*place))
         return rec_reader_fail(reader, err, "there are two weights of '%.*s'",
                                (int)rec->field[1].len, rec->field[1].ptr);
-    return rec_get_number(reader, rec, 2, place, err);
+    if (!rec_get_number(reader, rec, 2, place, err))
+        return false;
+    return fabs(*place) <= WEIGHT_MOST ||
+           rec_reader_fail(reader, err, "a weight must be from -1e100 to 1e100");
 }
 
 /* Opens an expert: the weight records that follow are its weights. A file without expert

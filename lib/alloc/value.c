@@ -7,6 +7,9 @@
 
 enum { DIGITS = 4 };
 
+/* With weights up to this, no sum of three layers can be more than a float holds. */
+#define WEIGHT_MOST 1e9
+
 /* In all layers. */
 static uint32_t
 units_of(const struct alloc_value *v)
@@ -503,9 +506,9 @@ value_read_unit(struct alloc_value *v, uint32_t *units, const struct rec_reader 
         double number;
         if ((many = !weight))
             break;
-        if (!rec_parse_num(word, &number) || !isfinite((float)number))
-            return rec_reader_fail(reader, err, "'%.*s' is no weight", (int)word.len,
-                                   word.ptr);
+        if (!rec_parse_num(word, &number) || !(fabs(number) <= WEIGHT_MOST))
+            return rec_reader_fail(reader, err, "'%.*s' is no weight from -1e9 to 1e9",
+                                   (int)word.len, word.ptr);
         *weight = (float)number;
     }
     if (many || weight_of(v, unit, n))
