@@ -23,29 +23,27 @@ struct allocator {
     bool cluster_written;
 };
 
-/* Puts the name of the option before an error of the library about its value. */
+/* Puts the name of the option before an error of the library if it is about its value. */
 static bool
 explain(struct cli *cli, const char *option)
 {
     struct rec_error err = cli->err;
-    return cli_usage(cli, "--%s %s", option, err.text);
+    return err.code == REC_USAGE && cli_usage(cli, "--%s %s", option, err.text);
 }
 
 /* --choose, and the options of rollouts. */
 static bool
 read_chooser(struct allocator *r, const struct alloc_rules *rules)
 {
-    struct alloc_choice choice = {
-        .admission = &r->options, .store = &r->reading.store, .base = &r->base};
+    struct alloc_choice choice = {.admission = &r->options, .store = &r->reading.store};
     struct cli *cli = r->cli;
     struct rec_error *err = &cli->err;
     uint64_t horizon = 0, seed;
     bool rollout = strncmp(rules->choose, "rollout:", 8) == 0;
-    const char *option = "base";
 
     if ((rules->base_given || rules->horizon_given) && !rollout)
         return cli_usage(cli, "--%s is for --choose rollout:N",
-                         rules->base_given ? option : "horizon");
+                         rules->base_given ? "base" : "horizon");
     if ((rules->horizon_given &&
          !cli_count(cli, "horizon", rules->horizon, 1, 1000000, &horizon)) ||
         !cli_count(cli, "seed", rules->seed, 0, UINT32_MAX, &seed))
@@ -55,11 +53,11 @@ read_chooser(struct allocator *r, const struct alloc_rules *rules)
     r->options.choosing = &r->choosing;
     if (rollout && strncmp(rules->base, "rollout:", 8) == 0)
         return cli_usage(cli, "--base must decide without rollouts");
-    if ((!rollout || alloc_choosing_open(&r->base, rules->base, &choice, err)) &&
-        ((option = "choose"),
-         alloc_choosing_open(&r->choosing, rules->choose, &choice, err)))
-        return true;
-    return err->code == REC_USAGE ? explain(cli, option) : false;
+    if (rollout && !alloc_choosing_open(&r->base, rules->base, &choice, err))
+        return explain(cli, "base");
+    choice.base = &r->base;
+    return alloc_choosing_open(&r->choosing, rules->choose, &choice, err) ||
+           explain(cli, "choose");
 }
 
 /* --agent COMMAND, or fd:IN,OUT for a process that is running already. */
@@ -271,6 +269,22 @@ follow_policy(struct allocator *r)
     return alloc_cluster_follow(r->cli, ways, r->cluster);
 }
 
+/* Warns if a policy was trained for other ways of placing, or for other clusters. */
+static bool
+check_policy(const struct allocator *r, const struct alloc_choosing *c)
+{
+    char where[NET_TEXT_MAX];
+    if (!alloc_cluster_compare(r->cli, r->cluster, c->argument,
+                               alloc_choosing_trained(c)))
+        return false;
+    if (!alloc_choosing_is_foreign(c, r->cluster->net))
+        return true;
+    net_describe(r->cluster->net, where);
+    cli_warn(r->cli, "%s has no expert for %s: those for other clusters decide",
+             c->argument, where);
+    return true;
+}
+
 /* Opens what needs the cluster, once that is known. */
 static bool
 start(struct allocator *r)
@@ -278,12 +292,8 @@ start(struct allocator *r)
     struct rec_error *err = &r->cli->err;
     if (r->rules->follow && !follow_policy(r))
         return false;
-    for (int i = 0; i < 2; i++) {
-        const struct alloc_choosing *c = i ? &r->base : &r->choosing;
-        if (!alloc_cluster_compare(r->cli, r->cluster, c->argument,
-                                   alloc_choosing_trained(c)))
-            return false;
-    }
+    if (!check_policy(r, &r->choosing) || !check_policy(r, &r->base))
+        return false;
     r->options.placer = r->cluster->placer;
     r->options.more = r->cluster->more;
     r->options.nmore = r->cluster->nmore;

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The first seed of held-out episodes; those of training are smaller. */
+/* The first seed of held-out episodes; training must not use those. */
 enum { HELD_OUT = 1000001 };
 
 struct learning {
@@ -31,8 +31,9 @@ struct learning {
     size_t cluster_room;
     struct rec_arena arena;
     uint32_t units;
-    uint64_t held_out;
-    bool select; /* --select */
+    uint64_t held_out;    /* 0 without -v */
+    uint64_t generations; /* there were */
+    bool select;          /* --select */
     struct learn_single single;
     struct alloc_scorer *start, *scorer; /* the first may be NULL */
 };
@@ -83,7 +84,8 @@ read_clusters(struct learning *l, const struct learn_args *args)
 static bool
 read_objective(struct learning *l, const char *text)
 {
-    static const char *const names[] = {"blocking", "work", "completion", NULL};
+    static const char *const names[] = {"blocking", "work", "completion", "cost:PRICE",
+                                        NULL};
     size_t objective = LEARN_COST;
     struct rec_str rest = rec_str(text), word;
     rec_str_split(&rest, ':', &word);
@@ -158,12 +160,20 @@ read_options(struct learning *l, const struct learn_args *args)
         !args->values_given)
         return cli_usage(
             cli, "--value-jobs, --value-units and --value-margin are for --values");
+    if (l->single.value_jobs > 0 && l->single.value_jobs < ALLOC_VALUE_STREAMS)
+        return cli_usage(cli,
+                         "--value-jobs must be 0 or at least %d, a job in each stream",
+                         ALLOC_VALUE_STREAMS);
     if (value_units % 16)
         return cli_usage(cli, "--value-units must be a multiple of 16");
     if (args->taught_given != args->teacher_given ||
         (args->taught_jobs_given && !args->taught_given))
         return cli_usage(cli, "--taught needs a --teacher, which is, as --taught-jobs, "
                               "for nothing else");
+    if (args->held_out_given && l->held_out > 0 && !cli->verbose)
+        return cli_usage(cli, "--held-out is for -v, which tells what comes of it");
+    if (!cli->verbose)
+        l->held_out = 0;
     l->select = args->select_flag;
     if (l->select) {
         o->generations = final = 0;
@@ -268,6 +278,37 @@ make_worlds(struct learning *l)
 
 /* ---- training ------------------------------------------------------------ */
 
+/* Does training draw the jobs of held-out episodes, too, if it takes so many
+ * generations? */
+static bool
+meets_held_out(const struct learning *l, uint64_t generations)
+{
+    const struct learn_options *o = &l->options;
+    const struct alloc_scorer *had = l->start ? l->start : l->scorer;
+    bool trained = o->generations > 0 || l->select;
+    uint32_t nexperts = trained ? o->nexperts : had ? had->nexperts : 1;
+    uint64_t n = trained ? learn_seeds(o, generations) : 0;
+    uint64_t singly = learn_single_seeds(&l->single, nexperts);
+    n = n < singly ? singly : n;
+    return n > 0 && l->held_out > 0 && o->seed + n > HELD_OUT &&
+           o->seed < HELD_OUT + l->held_out;
+}
+
+/* If time ends the training, the number of generations is not yet known: judge() looks
+ * again. */
+static bool
+check_seed(const struct learning *l)
+{
+    const struct learn_options *o = &l->options;
+    bool timed = !isinf(o->seconds) || o->generations == UINT64_MAX;
+    return !meets_held_out(l, timed ? 0 : o->generations) ||
+           cli_usage(
+               l->cli,
+               "--seed %u: training would draw the jobs of held-out episodes, whose "
+               "seeds are %d to %llu; give another one, or --held-out 0",
+               o->seed, HELD_OUT, (unsigned long long)(HELD_OUT + l->held_out - 1));
+}
+
 static void
 tell(void *context, const struct learn_progress *p)
 {
@@ -287,6 +328,13 @@ judge(struct learning *l)
 {
     struct rec_error *err = &l->cli->err;
     bool ok = true;
+    if (meets_held_out(l, l->generations)) {
+        cli_warn(l->cli,
+                 "--seed %u: in %llu generations training has come to the seeds of "
+                 "held-out episodes, which are left out",
+                 l->options.seed, (unsigned long long)l->generations);
+        return true;
+    }
     for (uint32_t s = 0; ok && l->held_out > 0 && s < l->settings.n; s++)
         ok = learn_settings_judge(&l->settings, s, l->worlds, l->scorer, HELD_OUT,
                                   (uint32_t)l->held_out);
@@ -302,41 +350,57 @@ judge(struct learning *l)
 static bool
 train(struct learning *l)
 {
-    const struct alloc_cluster *cluster = &l->clusters[0];
     struct cli *cli = l->cli;
-    uint64_t generations = 0;
     bool stopped = false;
 
     if (l->options.generations == 0 && !l->select) {
         l->scorer = l->start ? l->start : alloc_scorer_new(l->units, 1, &cli->err);
         l->start = NULL;
         if (l->scorer &&
-            !alloc_cluster_compare(cli, cluster, "the policy", l->scorer->ways))
+            !alloc_cluster_compare(cli, &l->clusters[0], "the policy", l->scorer->ways))
             return false;
-        if (l->scorer && (l->single.values || l->single.taught)) {
-            l->scorer->ways = (struct place_ways){.n = 0};
-            for (uint32_t i = 0; i < l->nclusters; i++, cluster++)
-                if (!place_ways_add(&l->scorer->ways, &cluster->placer, cluster->more,
-                                    cluster->nmore, &cli->err))
-                    return false;
-        }
     } else {
-        l->scorer = learn_train(&l->options, l->start, l->units, &generations, &stopped,
-                                &cli->err);
+        l->scorer = learn_train(&l->options, l->start, l->units, &l->generations,
+                                &stopped, &cli->err);
         if (stopped && l->scorer)
             cli_warn(
                 cli,
                 "interrupted after %llu generations: the result is the mean over the "
                 "last third of them",
-                (unsigned long long)generations);
+                (unsigned long long)l->generations);
         else if (stopped)
             rec_fail(
                 &cli->err, REC_IO,
                 "interrupted before the first generation was over: there is no result");
     }
     return l->scorer &&
-           (l->select || cli_set_provenance(cli, "generations", generations)) &&
+           (l->select || cli_set_provenance(cli, "generations", l->generations)) &&
            (!stopped || cli_set_provenance(cli, "final", 0));
+}
+
+/* Trains values and lessons. Without generations the policy is then for the heuristics of
+ * this training. */
+static bool
+train_singly(struct learning *l)
+{
+    const struct alloc_cluster *cluster = &l->clusters[0];
+    l->single.clusters = l->clusters;
+    l->single.scorer = l->scorer;
+    l->single.begun = l->options.generations == 0 && !l->select;
+    if (!learn_single_check(&l->single) || !learn_single_train(&l->single))
+        return false;
+    if (l->options.generations > 0 || l->select ||
+        (!l->single.values && !l->single.taught))
+        return true;
+    if (!l->single.changed)
+        return rec_fail(&l->cli->err, REC_IO,
+                        "interrupted before an expert had learned: there is no result");
+    l->scorer->ways = (struct place_ways){.n = 0};
+    for (uint32_t i = 0; i < l->nclusters; i++, cluster++)
+        if (!place_ways_add(&l->scorer->ways, &cluster->placer, cluster->more,
+                            cluster->nmore, &l->cli->err))
+            return false;
+    return true;
 }
 
 /* SIGINT and SIGTERM end training and judging, not the tool, which then writes its
@@ -348,11 +412,7 @@ train_and_judge(struct learning *l)
     bool ok;
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);
-    ok = train(l);
-    l->single.clusters = l->clusters;
-    l->single.scorer = l->scorer;
-    ok = ok && learn_single_check(&l->single) && learn_single_train(&l->single) &&
-         judge(l);
+    ok = train(l) && train_singly(l) && judge(l);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
     return ok;
@@ -371,7 +431,8 @@ run(struct cli *cli, const struct learn_args *args)
     l.options.tell = tell;
     l.options.context = &l;
     ok = read_options(&l, args) && cli_open_reader(cli) && learn_inputs_read(&l.inputs) &&
-         make_worlds(&l) && train_and_judge(&l) && cli_open_writer(cli, true);
+         make_worlds(&l) && check_seed(&l) && train_and_judge(&l) &&
+         cli_open_writer(cli, true);
     if (ok)
         alloc_scorer_write(l.scorer, cli->writer);
     for (uint32_t i = 0; i < l.nclusters; i++)

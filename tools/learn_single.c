@@ -1,6 +1,8 @@
 /* Experts one by one (learn_single.h). */
 #include "learn_single.h"
 
+#include <stdlib.h>
+
 static const char *
 cluster_of(const struct learn_single *single, const struct learn_setting *setting,
            char text[NET_TEXT_MAX])
@@ -60,53 +62,148 @@ next_of(const struct learn_single *single, const char *option, bool several,
     return NULL;
 }
 
+/* Adds how jobs come in a setting: its regime, in an episode. */
+static bool
+add_regime(const struct learn_single *single, const struct learn_setting *setting,
+           double regime[ALLOC_REGIME])
+{
+    struct rec_error *err = &single->cli->err;
+    const struct learn_options *o = single->options;
+    const struct learn_world *world = &o->worlds[setting->world];
+    struct learn_course_options options = world->course;
+    struct alloc_choosing any = {.chooser = alloc_chooser_find(rec_str("learned"))};
+    struct learn_course *course = NULL;
+    double lost, here[ALLOC_REGIME];
+    bool ok = (any.self = alloc_scorer_new(0, 1, err)) != NULL;
+    options.admission.choosing = &any;
+    ok = ok && (course = learn_course_new(&options, world->store, err)) &&
+         learn_course_run(course, setting, o->seed, &lost, err);
+    if (ok)
+        learn_course_regime(course, here);
+    for (int i = 0; ok && i < ALLOC_REGIME; i++)
+        regime[i] += here[i];
+    learn_course_free(course);
+    alloc_scorer_free(any.self);
+    return ok;
+}
+
+/* The mean regime of an expert's settings, as training makes it the center. */
+static bool
+regime_of(const struct learn_single *single, uint64_t number, double regime[ALLOC_REGIME])
+{
+    uint32_t n = 0;
+    memset(regime, 0, ALLOC_REGIME * sizeof *regime);
+    for (uint32_t i = 0; i < single->settings->n; i++) {
+        const struct learn_setting *setting = &single->settings->setting[i];
+        if (setting->expert + 1 != number)
+            continue;
+        if (!add_regime(single, setting, regime))
+            return false;
+        n++;
+    }
+    for (int i = 0; i < ALLOC_REGIME; i++)
+        regime[i] /= n;
+    return true;
+}
+
+/* An expert of --init may be for another cluster than its settings here, where it would
+ * not decide what it learns; or for other arrivals. */
+static bool
+check_expert(const struct learn_single *single, const char *option, uint64_t number,
+             const struct learn_setting *setting)
+{
+    const struct alloc_scorer *scorer = single->scorer;
+    const char *own = scorer->expert[number - 1].cluster;
+    char cluster[NET_TEXT_MAX];
+    double regime[ALLOC_REGIME];
+    uint32_t nearest;
+    cluster_of(single, setting, cluster);
+    if (*own && strcmp(own, cluster) != 0)
+        return cli_usage(single->cli,
+                         "--%s: expert %llu is for %s, and would learn here for %s",
+                         option, (unsigned long long)number, own, cluster);
+    if (scorer->nexperts == 1)
+        return true;
+    if (!regime_of(single, number, regime))
+        return single->cli->err.code == REC_OK; /* interrupted */
+    nearest = alloc_scorer_nearest(scorer, (uint32_t)number - 1, regime);
+    if (nearest + 1 != number)
+        cli_warn(single->cli,
+                 "--%s: expert %llu would learn from arrivals as %s, %s, but expert %u, "
+                 "whose center is nearer, decides there",
+                 option, (unsigned long long)number, setting->interarrival,
+                 setting->fraction, nearest + 1);
+    return true;
+}
+
 /* Of all experts of a list. */
 static bool
 check_list(const struct learn_single *single, const char *option, bool several,
            const char *list)
 {
     struct rec_str rest = list ? rec_str(list) : (struct rec_str){0};
+    const struct learn_setting *setting;
     uint64_t expert;
     while (rest.ptr)
-        if (!next_of(single, option, several, &rest, &expert))
+        if (!(setting = next_of(single, option, several, &rest, &expert)) ||
+            (single->begun && !check_expert(single, option, expert, setting)))
             return false;
     return true;
 }
 
-/* An interrupt has ended what an expert was trained on last. */
-static void
-warn_interrupted(const struct learn_single *single, uint64_t expert)
+/* An interrupt has come: what the list of an option has from `from` on is left out. The
+ * provenance says what was done. `options` are this one and those that are for it. */
+static bool
+leave_out(const struct learn_single *single, const char *const *options, const char *list,
+          const char *from)
 {
-    if (single->options->worlds->course.stop())
-        cli_warn(single->cli,
-                 "interrupted: expert %llu is not what the same command gives without an "
-                 "interrupt",
-                 (unsigned long long)expert);
+    struct cli *cli = single->cli;
+    char *done = strndup(list, from > list ? (size_t)(from - list) - 1 : 0);
+    bool ok = done || rec_fail_memory(&cli->err);
+    cli_warn(cli, "interrupted: --%s %s is left out", options[0], from);
+    if (ok && *done)
+        ok = cli_set_provenance_text(cli, options[0], done);
+    for (; ok && !*done && *options; options++)
+        ok = cli_set_provenance_text(cli, *options, NULL);
+    free(done);
+    return ok;
+}
+
+static bool
+is_stopped(const struct learn_single *single)
+{
+    return single->options->worlds->course.stop();
 }
 
 /* --values. Each expert has as many seeds as streams. */
 static bool
-train_values(const struct learn_single *single)
+train_values(struct learn_single *single)
 {
+    static const char *const options[] = {"values", "value-jobs", "value-units",
+                                          "value-margin", NULL};
     struct cli *cli = single->cli;
     struct rec_str rest = single->values ? rec_str(single->values) : (struct rec_str){0};
-    uint64_t expert;
+    uint64_t number;
     while (rest.ptr) {
-        struct alloc_value **value, *own;
-        const struct alloc_value *start;
-        if (!next_of(single, "values", true, &rest, &expert))
+        const char *from = rest.ptr;
+        struct alloc_value *value = NULL;
+        struct alloc_expert *expert;
+        if (!next_of(single, "values", true, &rest, &number))
             return false;
-        value = &single->scorer->expert[expert - 1].value;
-        own = *value;
-        start = alloc_scorer_valued(single->scorer, (uint32_t)expert - 1);
-        *value = learn_value(
-            single->options, (uint32_t)expert - 1, start, single->value_units,
-            single->value_jobs, single->value_margin,
-            single->options->seed + (uint32_t)expert * ALLOC_VALUE_STREAMS, &cli->err);
-        alloc_value_free(own);
-        if (!*value)
-            return false;
-        warn_interrupted(single, expert);
+        expert = &single->scorer->expert[number - 1];
+        if (!is_stopped(single))
+            value = learn_value(
+                single->options, (uint32_t)number - 1,
+                alloc_scorer_valued(single->scorer, (uint32_t)number - 1),
+                single->value_units, single->value_jobs, single->value_margin,
+                single->options->seed + (uint32_t)number * ALLOC_VALUE_STREAMS,
+                &cli->err);
+        if (!value)
+            return cli->err.code == REC_OK &&
+                   leave_out(single, options, single->values, from);
+        alloc_value_free(expert->value);
+        expert->value = value;
+        single->changed = true;
     }
     return true;
 }
@@ -136,11 +233,13 @@ teach(const struct learn_single *single, uint64_t expert, const struct learn_les
 
 /* --taught. The seeds are those behind the ones of values. */
 static bool
-teach_all(const struct learn_single *single)
+teach_all(struct learn_single *single)
 {
+    static const char *const options[] = {"taught", "teacher", "taught-jobs", NULL};
     struct rec_str rest = single->taught ? rec_str(single->taught) : (struct rec_str){0};
     uint64_t expert;
     while (rest.ptr) {
+        const char *from = rest.ptr;
         const struct learn_setting *setting =
             next_of(single, "taught", false, &rest, &expert);
         struct learn_lesson lesson = {.world = &single->options->worlds[setting->world],
@@ -150,11 +249,19 @@ teach_all(const struct learn_single *single)
                                               (single->scorer->nexperts + 1) *
                                                   ALLOC_VALUE_STREAMS +
                                               (uint32_t)expert};
-        if (!teach(single, expert, &lesson))
-            return false;
-        warn_interrupted(single, expert);
+        if (is_stopped(single) || !teach(single, expert, &lesson))
+            return single->cli->err.code == REC_OK &&
+                   leave_out(single, options, single->taught, from);
+        single->changed = true;
     }
     return true;
+}
+
+uint64_t
+learn_single_seeds(const struct learn_single *single, uint32_t nexperts)
+{
+    uint64_t seeds = (nexperts + 1) * (uint64_t)ALLOC_VALUE_STREAMS;
+    return single->taught ? seeds + nexperts + 1 : single->values ? seeds : 0;
 }
 
 bool
@@ -165,7 +272,7 @@ learn_single_check(const struct learn_single *single)
 }
 
 bool
-learn_single_train(const struct learn_single *single)
+learn_single_train(struct learn_single *single)
 {
     return train_values(single) && teach_all(single);
 }

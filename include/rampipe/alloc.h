@@ -217,6 +217,10 @@ double alloc_scorer_score(const struct alloc_scorer *scorer, uint64_t jobs,
  * it has one. Experts for other clusters do not count. NULL: no expert has. Borrowed. */
 const struct alloc_value *alloc_scorer_valued(const struct alloc_scorer *scorer,
                                               uint32_t expert);
+/** The expert that is nearest to a regime: this one, or another one for the same cluster
+ * that is nearer. */
+uint32_t alloc_scorer_nearest(const struct alloc_scorer *scorer, uint32_t expert,
+                              const double regime[ALLOC_REGIME]);
 /** Reads policy, expert and weight records. NULL: *err. */
 struct alloc_scorer *alloc_scorer_read(const char *path,
                                        struct rec_error *err) REC_MUST_CHECK;
@@ -266,7 +270,7 @@ struct alloc_value_options {
     bool (*next)(void *context, uint32_t stream, struct graph_job *job, uint32_t *kind,
                  struct rec_error *err);
     void *context;
-    bool (*stop)(void); /* true ends the training early; may be NULL */
+    bool (*stop)(void); /* true ends the training without a value; may be NULL */
 };
 
 /**
@@ -278,8 +282,8 @@ struct alloc_value_options {
  * Steps are those of Adam (Kingma and Ba, 2015) over the streams, and shrink from 1e-3,
  * or with a start 3e-4, to 2e-6; a share of the answers, 0.02 at first and none in the
  * end, is drawn at random.
- * NULL: *err. REC_USAGE: the cluster has more servers, or the start more units. The same
- * options give the same value, whatever `threads` is.
+ * NULL: *err. REC_USAGE: the cluster has more servers, or the start more units. REC_OK:
+ * training was stopped. The same options give the same value, whatever `threads` is.
  */
 struct alloc_value *alloc_value_train(const struct alloc_value_options *options,
                                       struct rec_error *err) REC_MUST_CHECK;
@@ -294,7 +298,8 @@ struct alloc_choice {
     /* For rollouts: */
     const struct alloc_admission_options *admission; /* the cluster and its rules */
     struct graph_store *store;
-    const struct alloc_choosing *base; /* the chooser that decides in the futures */
+    /* The chooser that decides in the futures. NULL: rollouts are not to be opened. */
+    const struct alloc_choosing *base;
     uint32_t horizon; /* jobs in a future; 0: 1 where a value decides, else 30 */
     uint32_t seed;
 };
@@ -368,6 +373,9 @@ bool alloc_choosing_judge(const struct alloc_choosing *choosing,
 /** The heuristics that a learned chooser was trained with. None: the chooser is not a
  * learned one, or its file does not name them. */
 struct place_ways alloc_choosing_trained(const struct alloc_choosing *choosing);
+/** Is it a learned one, all of whose experts are for other clusters than this? */
+bool alloc_choosing_is_foreign(const struct alloc_choosing *choosing,
+                               const struct net *net);
 
 /* ---- agents: choosers that are processes --------------------------------- */
 

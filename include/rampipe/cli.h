@@ -150,6 +150,10 @@ bool cli_open_filter(struct cli *cli) REC_MUST_CHECK;
  * opened. */
 bool cli_set_provenance(struct cli *cli, const char *option,
                         uint64_t value) REC_MUST_CHECK;
+/** The same with a value that needs no quotes, as a list of numbers. NULL: the option is
+ * left out. */
+bool cli_set_provenance_text(struct cli *cli, const char *option,
+                             const char *value) REC_MUST_CHECK;
 /** Ends the output stream and starts another, whose provenance has this value of the
  * option: the command line that would have made the stream alone. */
 bool cli_next_stream(struct cli *cli, const char *option, uint64_t value) REC_MUST_CHECK;

@@ -88,7 +88,8 @@ struct learn_course_options {
 
 struct learn_course;
 
-/** `store` is borrowed. NULL: *err. */
+/** `store` is borrowed. If jobs have no sequential time by which the objective divides:
+ * REC_DATA. NULL: *err. */
 struct learn_course *learn_course_new(const struct learn_course_options *options,
                                       struct graph_store *store,
                                       struct rec_error *err) REC_MUST_CHECK;
@@ -175,6 +176,7 @@ struct learn_options {
  *         if no block of d servers would be free for the next job
  *     2 height - work - overhead + 3 block-1 + 3 block-3 - 2 free-1 - 2 free-3 - m for
  *         m = 0, 1/2, 1: packs jobs densely
+ * They are made for the cluster of the expert with `by_shape`, else for the first one.
  * If there are several experts, weights of features of the regime are not trained and
  * stay 0, unless `start` has some.
  *
@@ -204,14 +206,18 @@ struct alloc_scorer *learn_train(const struct learn_options *options,
                                  uint64_t *generations, bool *stopped,
                                  struct rec_error *err) REC_MUST_CHECK;
 
+/** Training draws jobs with fewer seeds than this from options->seed on, if it ends after
+ * so many generations. */
+uint64_t learn_seeds(const struct learn_options *options, uint64_t generations);
+
 /**
  * Trains what states of a cluster are worth if jobs come as in the settings of an expert,
  * which must be of the same cluster (alloc_value_train()): as many streams of each, or
  * one more. It learns from `jobs` jobs. `start` may be NULL, `units` and `jobs` may be 0,
  * and `margin` NAN (struct alloc_value_options). A value of one setting is for jobs of
  * that size, one of several for jobs of any. Deadlines and blocked jobs count, whatever
- * the objective of the course is. It ends early if the course is stopped.
- * NULL: *err.
+ * the objective of the course is. NULL: *err; its code is REC_OK if the course was
+ * stopped.
  */
 struct alloc_value *learn_value(const struct learn_options *options, uint32_t expert,
                                 const struct alloc_value *start, uint32_t units,
@@ -237,9 +243,8 @@ struct learn_lesson {
  * what answers are worth in jobs (alloc_choosing_judge()), else all to its answer. At
  * first the teacher decides, and from half of the jobs on the expert alone. Steps are
  * those of Adam, one for 128 jobs, and shrink from 1e-2 to 1e-5 in units of 1 / the
- * spread of each feature. Weights of hidden units that are 0 begin at random. If the
- * scorer does not say how jobs were placed, it does now. It ends early if the course is
- * stopped. False: *err.
+ * spread of each feature. Weights of hidden units that are 0 begin at random. False:
+ * *err, and the expert is as before; the code is REC_OK if the course was stopped.
  */
 bool learn_teach(struct alloc_scorer *scorer, uint32_t expert,
                  const struct learn_lesson *lesson, struct rec_error *err) REC_MUST_CHECK;

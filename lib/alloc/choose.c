@@ -137,13 +137,16 @@ alloc_choosing_judge(const struct alloc_choosing *c, struct alloc_question *q,
     return c->chooser->decide(c->self, q, choice, err);
 }
 
-/* Writes all names, with their arguments, for a message. */
+/* Writes the names of those that can be opened, with their arguments, for a message:
+ * rollouts need a base. */
 static const char *
-list_choosers(char *text, size_t room)
+list_choosers(const struct alloc_choice *choice, char *text, size_t room)
 {
     char name[60];
     *text = '\0';
     for (const struct alloc_chooser *row = alloc_choosers; row->name; row++) {
+        if (row->open == alloc_rollout_open && !choice->base)
+            continue;
         snprintf(name, sizeof name, "%s%s%s", row->name, row->argument ? ":" : "",
                  row->argument ? row->argument : "");
         rec_list_name(text, room, name);
@@ -164,7 +167,7 @@ alloc_choosing_open(struct alloc_choosing *c, const char *text,
 
     if (!row || !*colon != !row->argument || (*colon && !colon[1]))
         return rec_fail(err, REC_USAGE, "must be one of %s, got '%s'",
-                        list_choosers(list, sizeof list), text);
+                        list_choosers(choice, list, sizeof list), text);
     c->chooser = row;
     if (!row->open)
         return true;
@@ -181,6 +184,13 @@ alloc_choosing_trained(const struct alloc_choosing *c)
     return c->chooser && c->chooser->decide == alloc_scorer_decide
                ? scorer->ways
                : (struct place_ways){.n = 0};
+}
+
+bool
+alloc_choosing_is_foreign(const struct alloc_choosing *c, const struct net *net)
+{
+    return c->chooser && c->chooser->decide == alloc_scorer_decide &&
+           scorer_is_foreign(c->self, net);
 }
 
 void

@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* With larger weights a score might be no number, and no job would start. */
+#define WEIGHT_MOST 1e100
+
 static bool
 add_experts(struct alloc_scorer *s, uint32_t n, struct rec_error *err)
 {
@@ -101,6 +104,22 @@ alloc_scorer_valued(const struct alloc_scorer *s, uint32_t expert)
     return found;
 }
 
+uint32_t
+alloc_scorer_nearest(const struct alloc_scorer *s, uint32_t expert,
+                     const double regime[ALLOC_REGIME])
+{
+    const char *cluster = s->expert[expert].cluster;
+    double nearest = distance(&s->expert[expert], regime);
+    for (uint32_t e = 0; e < s->nexperts; e++) {
+        double far = distance(&s->expert[e], regime);
+        if (far < nearest && strcmp(s->expert[e].cluster, cluster) == 0) {
+            nearest = far;
+            expert = e;
+        }
+    }
+    return expert;
+}
+
 static bool
 has_expert(const struct alloc_scorer *s, const char *cluster)
 {
@@ -125,6 +144,13 @@ whose(const struct alloc_scorer *s, const struct net *net, char text[NET_TEXT_MA
             return text;
     }
     return has_expert(s, "") ? "" : NULL;
+}
+
+bool
+scorer_is_foreign(const struct alloc_scorer *s, const struct net *net)
+{
+    char text[NET_TEXT_MAX];
+    return s->nexperts > 0 && *s->expert[0].cluster && !whose(s, net, text);
 }
 
 /* The expert whose center is nearest to the regime among the features: of those for this
@@ -363,7 +389,10 @@ read_weight(struct alloc_scorer *s, const struct rec_reader *reader,
     if (!isnan(*place))
         return rec_reader_fail(reader, err, "there are two weights of '%.*s'",
                                (int)rec->field[1].len, rec->field[1].ptr);
-    return rec_get_number(reader, rec, 2, place, err);
+    if (!rec_get_number(reader, rec, 2, place, err))
+        return false;
+    return fabs(*place) <= WEIGHT_MOST ||
+           rec_reader_fail(reader, err, "a weight must be from -1e100 to 1e100");
 }
 
 /* Opens an expert: the weight records that follow are its weights. A file without expert

@@ -7,6 +7,9 @@
 
 enum { DIGITS = 4 };
 
+/* With weights up to this, no sum of three layers can be more than a float holds. */
+#define WEIGHT_MOST 1e9
+
 /* In all layers. */
 static uint32_t
 units_of(const struct alloc_value *v)
@@ -100,6 +103,7 @@ alloc_value_free(struct alloc_value *v)
     if (!v)
         return;
     free(v->weight);
+    free(v->file);
     value_sets_free(v->sets);
     free(v);
 }
@@ -469,6 +473,12 @@ value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_er
                              work, kind, nkinds, err))) {
         v->discount = discount;
         v->margin = margin;
+        v->line = rec_reader_line(reader);
+        if (!(v->file = strdup(rec_reader_file(reader)))) {
+            alloc_value_free(v);
+            v = NULL;
+            rec_fail_memory(err);
+        }
     }
     free(cluster);
     return v;
@@ -496,9 +506,9 @@ value_read_unit(struct alloc_value *v, uint32_t *units, const struct rec_reader 
         double number;
         if ((many = !weight))
             break;
-        if (!rec_parse_num(word, &number) || !isfinite((float)number))
-            return rec_reader_fail(reader, err, "'%.*s' is no weight", (int)word.len,
-                                   word.ptr);
+        if (!rec_parse_num(word, &number) || !(fabs(number) <= WEIGHT_MOST))
+            return rec_reader_fail(reader, err, "'%.*s' is no weight from -1e9 to 1e9",
+                                   (int)word.len, word.ptr);
         *weight = (float)number;
     }
     if (many || weight_of(v, unit, n))

@@ -57,6 +57,8 @@ struct alloc_value {
      * and its bias. */
     float *weight;
     struct value_sets *sets; /* owned; of value_decide(); NULL: not yet asked */
+    char *file;              /* owned: where its record stands; NULL: nowhere yet */
+    uint64_t line;
 };
 
 /* All weights are 0. NULL: *err. */

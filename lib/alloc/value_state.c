@@ -209,10 +209,10 @@ list_shapes(struct value_sets *s, const struct net *net, struct rec_error *err)
     same = ok && shapes_taken(&shapes) == v->nshapes;
     for (uint32_t i = 0; same && i < v->nshapes; i++)
         same = shapes.size[shapes_at(&shapes, i)] == v->size[i];
-    if (ok && !same)
-        ok = rec_fail(err, REC_DATA,
-                      "the value for %s has inputs for other shapes of blocks",
-                      v->cluster);
+    if (ok && !same) /* the job that is decided has no part in it */
+        ok = rec_fail_at(err, v->file, v->line,
+                         "the value for %s has inputs for other shapes of blocks",
+                         v->cluster);
     for (uint32_t i = 0; ok && i < v->nshapes; i++)
         list_blocks(s, &shapes, i);
     if (ok)

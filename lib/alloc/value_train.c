@@ -574,8 +574,13 @@ train(struct training *t, struct rec_error *err)
     for (; nthreads < o->threads && nthreads < SHARES; nthreads++)
         if (pthread_create(&thread[nthreads], NULL, help, &c))
             break;
-    for (uint64_t i = 0; ok && i < rounds && !(o->stop && o->stop()); i++) {
+    for (uint64_t i = 0; ok && i < rounds; i++) {
         double done = (double)i / (double)rounds;
+        if (o->stop && o->stop()) {
+            *err = (struct rec_error){.code = REC_OK};
+            ok = false;
+            break;
+        }
         ok = play_round(&c, EXPLORE * (1 - done), err);
         if (ok)
             step(t, t->rate * rng_pow(RATE_LAST / t->rate, done));

@@ -125,10 +125,20 @@ cli_make_provenance(const struct cli *cli, const char *dump)
     return rec_text_close(&text, NULL);
 }
 
-/* The tool's own line with another value of an option. If the line does not have the
- * option, it becomes the first one. The caller frees the result. NULL: cli->err. */
+/* The end of a word that put_word() has written. */
+static const char *
+word_end(const char *p)
+{
+    while (*p && *p != ' ')
+        p += *p == '\'' ? strcspn(p + 1, "'") + 2 : *p == '\\' ? 2 : 1;
+    return p;
+}
+
+/* The tool's own line with another value of an option, or for NULL without it. If the
+ * line does not have the option, it becomes the first one. The caller frees the result.
+ * NULL: cli->err. */
 static char *
-change_value(struct cli *cli, const char *option, uint64_t value)
+change_text(struct cli *cli, const char *option, const char *value)
 {
     char *name, *line;
     const char *at, *rest;
@@ -140,29 +150,45 @@ change_value(struct cli *cli, const char *option, uint64_t value)
     }
     at = strstr(cli->provenance, name);
     if (at)
-        rest = at + strlen(name) + strcspn(at + strlen(name), " ");
+        rest = word_end(at + strlen(name));
     else { /* behind the tool's name */
         at = strrchr(cli->provenance, '\t');
         at += strcspn(at, " ");
         rest = at;
     }
-    len = asprintf(&line, "%.*s%s%llu%s", (int)(at - cli->provenance), cli->provenance,
-                   name, (unsigned long long)value, rest);
+    len = asprintf(&line, "%.*s%s%s%s", (int)(at - cli->provenance), cli->provenance,
+                   value ? name : "", value ? value : "", rest);
     free(name);
     if (len < 0)
         rec_fail_memory(&cli->err);
     return len < 0 ? NULL : line;
 }
 
-bool
-cli_set_provenance(struct cli *cli, const char *option, uint64_t value)
+static char *
+change_value(struct cli *cli, const char *option, uint64_t value)
 {
-    char *line = change_value(cli, option, value);
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    return change_text(cli, option, text);
+}
+
+bool
+cli_set_provenance_text(struct cli *cli, const char *option, const char *value)
+{
+    char *line = change_text(cli, option, value);
     if (!line)
         return false;
     free(cli->provenance);
     cli->provenance = line;
     return true;
+}
+
+bool
+cli_set_provenance(struct cli *cli, const char *option, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    return cli_set_provenance_text(cli, option, text);
 }
 
 bool

@@ -64,6 +64,25 @@ look_up(struct learn_course *c, const struct graph_store *store, struct rec_erro
     return true;
 }
 
+/* What is divided by the work of a job, or of all jobs, needs some. */
+static bool
+check_work(const struct learn_course_options *o, struct rec_error *err)
+{
+    uint32_t without = 0, last = 0;
+    for (uint32_t i = 0; i < o->ntemplates; i++)
+        if (!(o->templates[i].sequential > 0)) {
+            without++;
+            last = i;
+        }
+    if (o->objective == LEARN_BLOCKED || without == 0 ||
+        (o->objective != LEARN_COMPLETION && without < o->ntemplates))
+        return true;
+    return rec_fail(err, REC_DATA,
+                    "jobs with the graphs '%.*s' have no sequential work, by which the "
+                    "objective divides",
+                    (int)o->templates[last].graphs.len, o->templates[last].graphs.ptr);
+}
+
 struct learn_course *
 learn_course_new(const struct learn_course_options *options, struct graph_store *store,
                  struct rec_error *err)
@@ -74,7 +93,7 @@ learn_course_new(const struct learn_course_options *options, struct graph_store 
     if (!c || !(c->known = calloc(options->ntemplates, sizeof *c->known)) ||
         !(c->nknown = calloc(options->ntemplates, sizeof *c->nknown)))
         rec_fail_memory(err);
-    else if (look_up(c, store, err)) {
+    else if (check_work(options, err) && look_up(c, store, err)) {
         c->options.admission.counted = true;
         c->admission = alloc_admission_new(&c->options.admission, store, count, c, err);
         if (c->admission)

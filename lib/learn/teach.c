@@ -220,8 +220,7 @@ play(struct pupil *p, struct rec_error *err)
     options.jobs = lesson->jobs;
     if (!(course = learn_course_new(&options, lesson->world->store, err)))
         return false;
-    ok = learn_course_run(course, lesson->setting, lesson->seed, &blocking, err) ||
-         err->code == REC_OK;
+    ok = learn_course_run(course, lesson->setting, lesson->seed, &blocking, err);
     learn_course_free(course);
     return ok;
 }

@@ -33,27 +33,59 @@ to_point(const struct learn_trainer *t, const double *weight, size_t nweights,
         point[k] = t->place[k] < nweights ? weight[t->place[k]] / t->scale[k] : 0;
 }
 
-/* Makes the points that an expert can start from, which the caller frees: the experts of
- * `start`, if there is one, and the first LEARN_PLAIN simple policies, or all simple
- * ones. Returns how many there are; 0: *err. */
+/* A cluster on which jobs of a search come: with `by_shape` the only one. */
+static const struct net *
+net_of(const struct learn_trainer *t, uint32_t search)
+{
+    const struct learn_options *o = t->options;
+    uint32_t s = 0;
+    while (o->by_shape && learn_search_of(t, s) != &t->search[search])
+        s++;
+    return o->worlds[o->by_shape ? o->settings[s].world : 0].course.admission.placer.net;
+}
+
+/* How many simple policies there are for the clusters: for the largest one the most. */
+static uint32_t
+count_simple(const struct learn_trainer *t, double size)
+{
+    double simple[LEARN_STARTS][ALLOC_FEATURES];
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < t->nsearches; i++) {
+        uint32_t n = learn_starts(net_servers(net_of(t, i)), size, simple);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* Makes the points that each expert can start from, which the caller frees: the experts
+ * of `start`, if there is one, and the first LEARN_PLAIN simple policies, or all simple
+ * ones. Where there are fewer than elsewhere, the first comes again. Returns how many
+ * there are for each; 0: *err. */
 static uint32_t
 propose(struct learn_trainer *t, const struct alloc_scorer *start, double **points,
         struct rec_error *err)
 {
-    uint32_t servers = net_servers(t->options->worlds[0].course.admission.placer.net);
-    double simple[LEARN_STARTS][ALLOC_FEATURES];
-    uint32_t nsimple = learn_starts(servers, 2 * t->options->sigma, simple);
+    double simple[LEARN_STARTS][ALLOC_FEATURES], size = 2 * t->options->sigma;
     uint32_t own = start ? start->nexperts : 0;
-    uint32_t n = own + (start ? LEARN_PLAIN : nsimple);
-    if (!(*points = calloc(n, t->n * sizeof **points))) {
+    uint32_t n = own + (start ? LEARN_PLAIN : count_simple(t, size));
+    /* Only what depends on the cluster is made for each expert. */
+    uint32_t copies = !start && t->options->by_shape ? t->nsearches : 1;
+    if (!(*points = calloc((size_t)copies * n, t->n * sizeof **points))) {
         rec_fail_memory(err);
         return 0;
     }
-    for (uint32_t i = 0; i < own; i++)
-        to_point(t, start->expert[i].weight, alloc_scorer_size(start->units),
-                 *points + i * t->n);
-    for (uint32_t i = own; i < n; i++)
-        to_point(t, simple[i - own], ALLOC_FEATURES, *points + i * t->n);
+    for (uint32_t k = 0; k < t->nsearches; k++) {
+        double *point = *points + (size_t)(k % copies) * n * t->n;
+        uint32_t nsimple;
+        t->search[k].points = point;
+        if (k >= copies)
+            continue;
+        nsimple = learn_starts(net_servers(net_of(t, k)), size, simple);
+        for (uint32_t i = 0; i < own; i++, point += t->n)
+            to_point(t, start->expert[i].weight, alloc_scorer_size(start->units), point);
+        for (uint32_t i = 0; i < n - own; i++, point += t->n)
+            to_point(t, simple[i < nsimple ? i : 0], ALLOC_FEATURES, point);
+    }
     return n;
 }
 
@@ -124,8 +156,6 @@ start_searches(struct learn_trainer *t, const struct alloc_scorer *start,
     uint32_t n = propose(t, start, &points, err);
     bool as_many = start && start->nexperts == t->nsearches;
     bool ok = n > 0 && make_room(t, err) && find_centers(t, err);
-    for (uint32_t i = 0; ok && i < t->nsearches; i++)
-        t->search[i].points = points;
     ok = ok && learn_judge(t, n, EPISODES_PER_START, err);
     for (uint32_t i = 0; ok && i < t->nsearches; i++) {
         uint32_t best = learn_best_point(&t->search[i], n);
@@ -134,7 +164,7 @@ start_searches(struct learn_trainer *t, const struct alloc_scorer *start,
         if (as_many)
             t->search[i].expert->after = start->expert[i].after;
         t->search[i].sigma = t->options->sigma;
-        ok = start_search(t, i, points + best * t->n, err);
+        ok = start_search(t, i, t->search[i].points + best * t->n, err);
         memcpy(t->search[i].first, t->search[i].start, t->n * sizeof *points);
     }
     free(points);
@@ -311,6 +341,13 @@ end_searches(struct learn_trainer *t, bool compared, struct rec_error *err)
         learn_set_weights(t, t->search[i].points, t->search[i].expert->weight);
     free(points);
     return ok;
+}
+
+uint64_t
+learn_seeds(const struct learn_options *options, uint64_t generations)
+{
+    /* Each generation begins one seed after the last; most episodes compare the ends. */
+    return generations + EPISODES_PER_CANDIDATE + options->final;
 }
 
 /* ---- the whole ----------------------------------------------------------- */

@@ -90,7 +90,7 @@ net2rec	two.topo	--nvlink=25GB/s --pcie=16GB/s --socket=9GB/s --latency=1us
 ramp-alloc	parts.rec	--agent=$PWD/agent.sh
 ramp-alloc	graph.rec	--whole-actions --agent=$PWD/acts.sh
 ramp-alloc bound	parts.rec
-learn	parts.rec	--threads=1 --generations=1 --jobs=9 --loads=9 --held-out=1
+learn	parts.rec	--threads=1 --generations=1 --jobs=9 --loads=9 --held-out=0
 graph2et	alloc.rec	--prefix=$PWD/again
 et2graph	trace.0.et	-q
 onnx2graph	lenet-5.onnx	--batch=2
