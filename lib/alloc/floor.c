@@ -142,6 +142,16 @@ sum_deps(struct floorer *f, uint32_t unit, bool leaving, bool *alike, double *fl
     return bytes;
 }
 
+/* Do the deps of a unit that is split go one by one? A backward unit without a twin has
+ * neither a collective nor an exchange (graph_exchanges_make()). */
+static bool
+is_single(const struct floorer *f, uint32_t unit)
+{
+    const struct graph_unit *u = &f->graph->unit[unit];
+    return u->twin == GRAPH_NONE &&
+           f->graph->op[f->graph->member[u->first]].pass == GRAPH_BACKWARD;
+}
+
 /*
  * The least time of the collective that the deps on one side of a unit may be (the rule
  * is at graph_exchanges_make()). It is an exchange among the servers of the unit's block:
@@ -158,7 +168,7 @@ find_collective(struct floorer *f, uint32_t unit)
     double bytes, flow;
     node->collective = INFINITY;
     node->leaving = f->graph->op[f->graph->member[u->first]].pass != GRAPH_BACKWARD;
-    if (u->parts == 1 || (!node->leaving && u->twin == GRAPH_NONE))
+    if (u->parts == 1 || is_single(f, unit))
         return;
     bytes = sum_deps(f, unit, node->leaving, &alike, &flow);
     node->sure = f->light && alike;
@@ -173,6 +183,8 @@ find_exchange(struct floorer *f, uint32_t unit)
     const struct graph_unit *u = &graph->unit[unit];
     uint64_t ndeps = 0;
     double bytes = INFINITY;
+    if (is_single(f, unit))
+        return;
     for (uint32_t j = 0; j < u->parts; j++) {
         uint32_t op = graph->member[u->first + j];
         for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++) {

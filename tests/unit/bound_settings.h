@@ -120,17 +120,22 @@ add_dep(struct graph *graph, const char *from, const char *to, bool sync)
         graph_add_dep(graph, rec_str(from), rec_str(to), bytes, sync, "", 0, &err));
 }
 
-/* Whole ops, most with twins; few enough lie side by side that some wait for others. */
+/* Whole ops, most with twins, else some of the last ones are backward; few enough lie
+ * side by side that some wait for others. */
 static void
 make_whole(struct graph *graph, uint32_t n, bool tasks)
 {
     bool twins = !tasks && random_below(4);
+    uint32_t nforward = twins || random_below(2) ? n : (uint32_t)random_below(n);
     char id[20], pair[20], to[20];
     assert_true(graph_start(graph, rec_str("g"), rec_str("m"), "", &err));
     for (uint32_t i = 0; i < n; i++) {
         sprintf(id, "%u", i + 1);
         sprintf(pair, "%u", 2 * n - i);
-        add_op(graph, id, NULL, 1, 1, tasks ? GRAPH_TASK : GRAPH_FORWARD,
+        add_op(graph, id, NULL, 1, 1,
+               tasks          ? GRAPH_TASK
+               : i < nforward ? GRAPH_FORWARD
+                              : GRAPH_BACKWARD,
                twins ? pair : NULL);
         if (twins)
             add_op(graph, pair, NULL, 1, 1, GRAPH_BACKWARD, NULL);
