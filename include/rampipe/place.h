@@ -123,7 +123,8 @@ struct place_kind {
      * has none. */
     bool numbered;
     /* Wherever the plan is placed, its parts lie to each other as on an empty cluster:
-     * the job holds as many servers, and a step takes as long. */
+     * the job holds as many servers, and on servers that are all as fast a step takes as
+     * long. */
     bool alike;
 };
 

@@ -433,7 +433,8 @@ pricer_floor(struct pricer *p, uint32_t index, struct floor *floor, struct rec_e
     *floor = (struct floor){0, INFINITY};
     if (!known)
         return false;
-    if (p->way[0].options->kind->alike && !known->plan.tasks) {
+    if (p->way[0].options->kind->alike && !known->plan.tasks &&
+        !net_has_stragglers(p->net)) {
         if (!place_graph(p, index, 0, p->way[0].alone, err))
             return false;
         if (p->last.outcome == PLACE_PLACED)
