@@ -1018,6 +1018,11 @@ REC_ROW(VALUE, ALONE, "value",
           "jobs so far")
     REC_KEY("units", COUNT,
           "those of the first layer: a multiple of 16, at most 256; without the key, 128")
+    REC_KEY("second", COUNT,
+          "those of the second layer: 32 or 64; without the key, 32")
+    REC_KEY("ordered", COUNT,
+          "1: the inputs of all servers come once more, behind those of blocks, with the "
+          "one first that is free last; without the key, they do not")
     REC_KEY("blocks", TEXT,
           "the sizes of blocks, one for each of their shapes, at most 32. A block has "
           "the inputs of its server that is free last; of each shape the four means over "
@@ -1026,13 +1031,13 @@ REC_ROW(VALUE, ALONE, "value",
     REC_KEY("kinds", TEXT,
           "if jobs come in rounds, in which each of some kinds comes once: their "
           "sequential times over the mean, ascending, at most 16. A kind has an input, "
-          "after those of blocks: 1 if it is still to come in the round, else 0. In "
+          "after all others: 1 if it is still to come in the round, else 0. In "
           "streams that have not come in rounds of such kinds, a tenth more or less, all "
           "of them are the mean, (N + 1) / 2N of N kinds"))
 
 REC_ROW(UNIT, ALONE, "unit",
     "A unit of a network, in order of layers: those that add up the inputs of all "
-    "servers and blocks, 32 that add up these units, and the result. Negative sums of "
+    "servers and blocks, those that add up these units, and the result. Negative sums of "
     "the first two layers become 0.",
     "unit\t3\t76.5,0.1,-0.2",
     REC_FIELD("LAYER", COUNT, "1, 2 or 3")

@@ -14,7 +14,7 @@ enum { DIGITS = 4 };
 static uint32_t
 units_of(const struct alloc_value *v)
 {
-    return v->units + VALUE_SECOND + 1;
+    return v->units + v->second + 1;
 }
 
 uint32_t
@@ -24,16 +24,22 @@ value_inputs(const struct alloc_value *v)
 }
 
 uint32_t
-value_kinds_at(const struct alloc_value *v)
+value_ordered_at(const struct alloc_value *v)
 {
     return (v->servers + 2 * v->nshapes) * VALUE_SCALES;
+}
+
+uint32_t
+value_kinds_at(const struct alloc_value *v)
+{
+    return value_ordered_at(v) + (v->ordered ? v->servers : 0) * VALUE_SCALES;
 }
 
 size_t
 value_weights(const struct alloc_value *v)
 {
-    return ((size_t)value_inputs(v) + 1) * v->units +
-           ((size_t)v->units + 1) * VALUE_SECOND + VALUE_SECOND + 1;
+    return ((size_t)value_inputs(v) + 1) * v->units + ((size_t)v->units + 1) * v->second +
+           v->second + 1;
 }
 
 float *
@@ -51,7 +57,7 @@ value_first_bias(const struct alloc_value *v)
 float *
 value_second(const struct alloc_value *v, uint32_t unit)
 {
-    return value_first_bias(v) + v->units + (size_t)unit * VALUE_SECOND;
+    return value_first_bias(v) + v->units + (size_t)unit * v->second;
 }
 
 float *
@@ -63,36 +69,27 @@ value_second_bias(const struct alloc_value *v)
 float *
 value_third(const struct alloc_value *v)
 {
-    return value_second_bias(v) + VALUE_SECOND;
+    return value_second_bias(v) + v->second;
 }
 
 float *
 value_third_bias(const struct alloc_value *v)
 {
-    return value_third(v) + VALUE_SECOND;
+    return value_third(v) + v->second;
 }
 
 struct alloc_value *
-value_new(const char *cluster, uint32_t servers, uint32_t units, const uint32_t *size,
-          uint32_t nshapes, double work, const double *kind, uint32_t nkinds,
-          struct rec_error *err)
+value_new(const struct alloc_value *form, struct rec_error *err)
 {
-    struct alloc_value *v = calloc(1, sizeof *v);
+    struct alloc_value *v = malloc(sizeof *v);
     if (v) {
-        snprintf(v->cluster, sizeof v->cluster, "%s", cluster);
-        v->servers = servers;
-        v->units = units;
-        v->nshapes = nshapes;
-        for (uint32_t i = 0; i < nshapes; i++)
-            v->size[i] = size[i];
-        v->work = work;
-        v->nkinds = nkinds;
-        for (uint32_t i = 0; i < nkinds; i++)
-            v->kind[i] = kind[i];
+        *v = *form;
+        v->sets = NULL;
+        v->file = NULL;
         if ((v->weight = calloc(value_weights(v), sizeof *v->weight)))
             return v;
     }
-    alloc_value_free(v);
+    free(v);
     rec_fail_memory(err);
     return NULL;
 }
@@ -116,7 +113,7 @@ double
 value_of_sums(const struct alloc_value *v, const float sum[ALLOC_VALUE_UNITS],
               float second[VALUE_SECOND])
 {
-    enum { WIDTH = VALUE_SECOND / WIDE };
+    const uint32_t width = v->second / WIDE;
     const float *third = value_third(v);
     const floats *bias = (const floats *)value_second_bias(v);
     double worth = *value_third_bias(v);
@@ -126,24 +123,24 @@ value_of_sums(const struct alloc_value *v, const float sum[ALLOC_VALUE_UNITS],
         floats4 x = ((const floats4 *)sum)[j];
         unit4[j] = either(x > zero, x, zero);
     }
-    for (int w = 0; w < WIDTH; w += 2) {
+    for (uint32_t w = 0; w < width; w += 2) {
         const floats *weight = (const floats *)value_second(v, 0) + w;
         floats left0 = {0}, left1 = {0}, left2 = {0}, left3 = {0};
         floats right0 = {0}, right1 = {0}, right2 = {0}, right3 = {0};
-        for (uint32_t j = 0; j < v->units; j += 4, weight += 4 * WIDTH) {
+        for (uint32_t j = 0; j < v->units; j += 4, weight += 4 * width) {
             left0 += unit[j] * weight[0];
             right0 += unit[j] * weight[1];
-            left1 += unit[j + 1] * weight[WIDTH];
-            right1 += unit[j + 1] * weight[WIDTH + 1];
-            left2 += unit[j + 2] * weight[2 * WIDTH];
-            right2 += unit[j + 2] * weight[2 * WIDTH + 1];
-            left3 += unit[j + 3] * weight[3 * WIDTH];
-            right3 += unit[j + 3] * weight[3 * WIDTH + 1];
+            left1 += unit[j + 1] * weight[width];
+            right1 += unit[j + 1] * weight[width + 1];
+            left2 += unit[j + 2] * weight[2 * width];
+            right2 += unit[j + 2] * weight[2 * width + 1];
+            left3 += unit[j + 3] * weight[3 * width];
+            right3 += unit[j + 3] * weight[3 * width + 1];
         }
         ((floats *)second)[w] = ((left0 + left1) + (left2 + left3)) + bias[w];
         ((floats *)second)[w + 1] = ((right0 + right1) + (right2 + right3)) + bias[w + 1];
     }
-    for (int i = 0; i < VALUE_SECOND; i++) {
+    for (uint32_t i = 0; i < v->second; i++) {
         second[i] = second[i] > 0 ? second[i] : 0;
         worth += (double)(third[i] * second[i]);
     }
@@ -167,7 +164,7 @@ value_shared(const struct alloc_value *v, const float *input,
 {
     uint32_t blocks = v->servers * VALUE_SCALES;
     memcpy(sum, value_first_bias(v), v->units * sizeof *sum);
-    add_inputs(v, input + blocks, blocks, 2 * v->nshapes * VALUE_SCALES, sum);
+    add_inputs(v, input + blocks, blocks, value_kinds_at(v) - blocks, sum);
     for (uint32_t i = value_kinds_at(v); i < value_inputs(v); i++)
         add_times(sum, input[i], value_first(v, i), v->units);
 }
@@ -209,15 +206,15 @@ double
 value_worth(const struct value_sets *s, const struct value_state *state)
 {
     const struct alloc_value *v = value_of_sets(s);
-    float input[2 * VALUE_SHAPES * VALUE_SCALES], blocks[ALLOC_VALUE_UNITS] = {0};
+    float input[(2 * VALUE_SHAPES + 64) * VALUE_SCALES], shared[ALLOC_VALUE_UNITS] = {0};
+    uint32_t first = v->servers * VALUE_SCALES;
     double worth = 0;
     value_blocks(s, state, input);
-    add_inputs(v, input, v->servers * VALUE_SCALES, 2 * v->nshapes * VALUE_SCALES,
-               blocks);
+    add_inputs(v, input, first, value_kinds_at(v) - first, shared);
     for (uint32_t i = 0; i < value_images(s); i++) {
         float sum[ALLOC_VALUE_UNITS], second[VALUE_SECOND] = {0};
         memcpy(sum, state->sum[i], v->units * sizeof *sum);
-        add_times(sum, 1, blocks, v->units);
+        add_times(sum, 1, shared, v->units);
         worth += value_of_sums(v, sum, second);
     }
     return worth / value_images(s);
@@ -357,7 +354,7 @@ value_decide(struct alloc_value *v, struct alloc_question *q, uint32_t *choice,
 static uint32_t
 layer_of(const struct alloc_value *v, uint32_t unit)
 {
-    return unit < v->units ? 1 : unit < v->units + VALUE_SECOND ? 2 : 3;
+    return unit < v->units ? 1 : unit < v->units + v->second ? 2 : 3;
 }
 
 /* The weights of a unit, with its bias before them, are in rows of records: `index` 0 is
@@ -370,13 +367,13 @@ weight_of(const struct alloc_value *v, uint32_t unit, uint32_t index)
                : index == 0            ? value_first_bias(v) + unit
                                        : value_first(v, index - 1) + unit;
     unit -= v->units;
-    if (unit < VALUE_SECOND)
+    if (unit < v->second)
         return index > v->units ? NULL
                : index == 0     ? value_second_bias(v) + unit
                                 : value_second(v, index - 1) + unit;
-    return index > VALUE_SECOND ? NULL
-           : index == 0         ? value_third_bias(v)
-                                : value_third(v) + index - 1;
+    return index > v->second ? NULL
+           : index == 0      ? value_third_bias(v)
+                             : value_third(v) + index - 1;
 }
 
 void
@@ -393,94 +390,119 @@ value_round(struct alloc_value *v)
 
 /* The sizes of shapes that have inputs; without the key, none. */
 static bool
-read_sizes(const struct rec_reader *reader, const struct rec *rec, uint64_t servers,
-           uint32_t size[VALUE_SHAPES], uint32_t *nshapes, struct rec_error *err)
+read_sizes(const struct rec_reader *reader, const struct rec *rec, struct alloc_value *v,
+           struct rec_error *err)
 {
     struct rec_str rest, word;
     uint64_t number;
-    *nshapes = 0;
     if (!rec_find_key(rec, "blocks", &rest))
         return true;
     while (rec_str_split(&rest, ',', &word)) {
-        if (*nshapes == VALUE_SHAPES || !rec_parse_uint(word, &number) || number < 2 ||
-            number > servers || (*nshapes && number < size[*nshapes - 1]))
+        if (v->nshapes == VALUE_SHAPES || !rec_parse_uint(word, &number) || number < 2 ||
+            number > v->servers || (v->nshapes && number < v->size[v->nshapes - 1]))
             return rec_reader_fail(reader, err,
-                                   "blocks= must have at most %d sizes from 2 to %llu, "
+                                   "blocks= must have at most %d sizes from 2 to %u, "
                                    "in ascending order",
-                                   VALUE_SHAPES, (unsigned long long)servers);
-        size[(*nshapes)++] = (uint32_t)number;
+                                   VALUE_SHAPES, v->servers);
+        v->size[v->nshapes++] = (uint32_t)number;
     }
     return true;
 }
 
 /* The kinds that have inputs; without the key, none. */
 static bool
-read_kinds(const struct rec_reader *reader, const struct rec *rec,
-           double kind[ROUNDS_KINDS], uint32_t *nkinds, struct rec_error *err)
+read_kinds(const struct rec_reader *reader, const struct rec *rec, struct alloc_value *v,
+           struct rec_error *err)
 {
     struct rec_str rest, word;
     double number;
-    *nkinds = 0;
     if (!rec_find_key(rec, "kinds", &rest))
         return true;
     while (rec_str_split(&rest, ',', &word)) {
-        if (*nkinds == ROUNDS_KINDS || !rec_parse_num(word, &number) || !(number > 0) ||
-            isinf(number) || (*nkinds && number < kind[*nkinds - 1]))
+        if (v->nkinds == ROUNDS_KINDS || !rec_parse_num(word, &number) || !(number > 0) ||
+            isinf(number) || (v->nkinds && number < v->kind[v->nkinds - 1]))
             return rec_reader_fail(reader, err,
                                    "kinds= must have at most %d numbers above 0 in "
                                    "ascending order",
                                    ROUNDS_KINDS);
-        kind[(*nkinds)++] = number;
+        v->kind[v->nkinds++] = number;
     }
     return true;
+}
+
+/* The units of the layers; without the keys, as values had them before there were any. */
+static bool
+read_units(const struct rec_reader *reader, const struct rec *rec, struct alloc_value *v,
+           struct rec_error *err)
+{
+    uint64_t units = VALUE_UNITS, second = VALUE_SECOND_GROUP, ordered = 0;
+    if (!rec_key_count(reader, rec, "units", &units, err) ||
+        !rec_key_count(reader, rec, "second", &second, err) ||
+        !rec_key_count(reader, rec, "ordered", &ordered, err))
+        return false;
+    if (units < 1 || units > ALLOC_VALUE_UNITS || units % VALUE_GROUP)
+        return rec_reader_fail(reader, err, "units= must be a multiple of %d, %d at most",
+                               VALUE_GROUP, ALLOC_VALUE_UNITS);
+    if (second < 1 || second > VALUE_SECOND || second % VALUE_SECOND_GROUP)
+        return rec_reader_fail(reader, err,
+                               "second= must be a multiple of %d, %d at most",
+                               VALUE_SECOND_GROUP, VALUE_SECOND);
+    if (ordered > 1)
+        return rec_reader_fail(reader, err, "ordered= must be 0 or 1");
+    v->units = (uint32_t)units;
+    v->second = (uint32_t)second;
+    v->ordered = ordered;
+    return true;
+}
+
+/* What it counts in. */
+static bool
+read_scales(const struct rec_reader *reader, const struct rec *rec, struct alloc_value *v,
+            struct rec_error *err)
+{
+    v->discount = v->work = (double)NAN;
+    if (!rec_key_number(reader, rec, "discount", &v->discount, err) ||
+        !rec_key_number(reader, rec, "work", &v->work, err) ||
+        !rec_key_number(reader, rec, "margin", &v->margin, err))
+        return false;
+    if (isnan(v->work))
+        v->work = 0; /* it is for jobs of any size */
+    else if (!(v->work > 0 && !isinf(v->work)))
+        return rec_reader_fail(reader, err, "work= must be server-seconds above 0");
+    if (!(v->discount >= 0 && v->discount < 1))
+        return rec_reader_fail(reader, err, "the value needs discount=, 0 to below 1");
+    return (v->margin >= 0 && !isinf(v->margin)) ||
+           rec_reader_fail(reader, err, "margin= must be a number of jobs, 0 or more");
 }
 
 struct alloc_value *
 value_read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
-    struct alloc_value *v = NULL;
-    uint64_t servers, units = VALUE_UNITS;
-    uint32_t size[VALUE_SHAPES], nshapes, nkinds;
-    char *cluster = NULL;
-    double discount = NAN, work = NAN, margin = 0, kind[ROUNDS_KINDS];
-    bool ok = rec_need(reader, rec, err) && rec_get_count(reader, rec, 2, &servers, err);
-    if (ok && (servers < 1 || servers > 64))
-        ok = rec_reader_fail(reader, err, "a value must have 1 to 64 servers");
-    if (ok && rec->field[1].len >= NET_TEXT_MAX)
-        ok = rec_reader_fail(reader, err,
-                             "the cluster of a value must have fewer than %d bytes",
-                             NET_TEXT_MAX);
-    ok = ok && rec_key_number(reader, rec, "discount", &discount, err) &&
-         rec_key_number(reader, rec, "work", &work, err) &&
-         rec_key_number(reader, rec, "margin", &margin, err) &&
-         rec_key_count(reader, rec, "units", &units, err);
-    if (ok && isnan(work))
-        work = 0; /* it is for jobs of any size */
-    else if (ok && !(work > 0 && !isinf(work)))
-        ok = rec_reader_fail(reader, err, "work= must be server-seconds above 0");
-    if (ok && !(discount >= 0 && discount < 1))
-        ok = rec_reader_fail(reader, err, "the value needs discount=, 0 to below 1");
-    if (ok && !(margin >= 0 && !isinf(margin)))
-        ok = rec_reader_fail(reader, err, "margin= must be a number of jobs, 0 or more");
-    if (ok && (units < 1 || units > ALLOC_VALUE_UNITS || units % VALUE_GROUP))
-        ok = rec_reader_fail(reader, err, "units= must be a multiple of %d, %d at most",
-                             VALUE_GROUP, ALLOC_VALUE_UNITS);
-    ok = ok && read_sizes(reader, rec, servers, size, &nshapes, err) &&
-         read_kinds(reader, rec, kind, &nkinds, err);
-    if (ok && !(cluster = strndup(rec->field[1].ptr, rec->field[1].len)))
-        ok = rec_fail_memory(err);
-    if (ok && (v = value_new(cluster, (uint32_t)servers, (uint32_t)units, size, nshapes,
-                             work, kind, nkinds, err))) {
-        v->discount = discount;
-        v->margin = margin;
-        v->line = rec_reader_line(reader);
-        if (!(v->file = strdup(rec_reader_file(reader)))) {
-            alloc_value_free(v);
-            v = NULL;
-            rec_fail_memory(err);
-        }
+    struct alloc_value form = {.line = rec_reader_line(reader)}, *v;
+    uint64_t servers;
+    if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 2, &servers, err))
+        return NULL;
+    if (servers < 1 || servers > 64) {
+        rec_reader_fail(reader, err, "a value must have 1 to 64 servers");
+        return NULL;
     }
-    free(cluster);
+    if (rec->field[1].len >= NET_TEXT_MAX) {
+        rec_reader_fail(reader, err,
+                        "the cluster of a value must have fewer than %d bytes",
+                        NET_TEXT_MAX);
+        return NULL;
+    }
+    snprintf(form.cluster, sizeof form.cluster, "%.*s", (int)rec->field[1].len,
+             rec->field[1].ptr);
+    form.servers = (uint32_t)servers;
+    if (!read_scales(reader, rec, &form, err) || !read_units(reader, rec, &form, err) ||
+        !read_sizes(reader, rec, &form, err) || !read_kinds(reader, rec, &form, err))
+        return NULL;
+    if ((v = value_new(&form, err)) && !(v->file = strdup(rec_reader_file(reader)))) {
+        alloc_value_free(v);
+        v = NULL;
+        rec_fail_memory(err);
+    }
     return v;
 }
 
@@ -498,9 +520,9 @@ value_read_unit(struct alloc_value *v, uint32_t *units, const struct rec_reader 
         return rec_reader_fail(reader, err, "the unit belongs to no value record");
     if (layer != layer_of(v, unit))
         return rec_reader_fail(reader, err,
-                               "a unit of layer %u must come here: %u of layer 1, %d of "
+                               "a unit of layer %u must come here: %u of layer 1, %u of "
                                "2, one of 3",
-                               layer_of(v, unit), v->units, VALUE_SECOND);
+                               layer_of(v, unit), v->units, v->second);
     for (rest = rec->field[2]; rec_str_split(&rest, ',', &word); n++) {
         float *weight = weight_of(v, unit, n);
         double number;
@@ -528,7 +550,7 @@ value_is_whole(const struct alloc_value *v, uint32_t units)
 void
 value_write(const struct alloc_value *v, struct rec_writer *writer)
 {
-    char text[((64 + 2 * VALUE_SHAPES) * VALUE_SCALES + ROUNDS_KINDS + 1) * 16];
+    char text[((2 * 64 + 2 * VALUE_SHAPES) * VALUE_SCALES + ROUNDS_KINDS + 1) * 16];
     size_t length = 0;
     rec_begin(writer, "value");
     rec_text_field(writer, v->cluster);
@@ -540,6 +562,10 @@ value_write(const struct alloc_value *v, struct rec_writer *writer)
     if (v->work > 0)
         rec_text_key(writer, "work", text);
     rec_uint_key(writer, "units", v->units);
+    if (v->second != VALUE_SECOND_GROUP)
+        rec_uint_key(writer, "second", v->second);
+    if (v->ordered)
+        rec_uint_key(writer, "ordered", 1);
     for (uint32_t i = 0; i < v->nshapes; i++)
         length += (size_t)snprintf(text + length, sizeof text - length, "%s%u",
                                    i ? "," : "", v->size[i]);

@@ -3,8 +3,8 @@
  * usual will be blocked from then on, each later one counting `discount` times the one
  * before it. What is usual adds the same to all states, and only how they differ matters.
  * It is what a network of two hidden layers (rectified linear units) says, whose inputs
- * tell of each server when it will be free, how soon blocks of servers will be, and which
- * kinds of jobs are still to come.
+ * tell of each server when it will be free, how soon blocks of servers will be, and how
+ * soon one server, two, three and so on, and which kinds of jobs are still to come.
  *
  * A cluster with its servers in another order, as back to front, may have the same blocks
  * of the same shapes: an image of it. A state and its images are worth the same, and so
@@ -23,8 +23,9 @@
 /* Blocks have the same shape if jobs in them take the same time (net_geometry()). Inputs
  * tell of VALUE_SHAPES shapes at most, and of VALUE_EACH blocks of each. A state has
  * VALUE_IMAGES images at most, with the state as it is. The first layer
- * has ALLOC_VALUE_UNITS units at most. They come in groups of VALUE_GROUP, and the second
- * layer is fixed, so that the compiler can make vectors of their loops. */
+ * has ALLOC_VALUE_UNITS units at most, and the second one VALUE_SECOND. They come in groups
+ * of VALUE_GROUP and VALUE_SECOND_GROUP, so that the compiler can make vectors of their
+ * loops. */
 enum {
     VALUE_SCALES = 4,
     VALUE_SHAPES = 32,
@@ -32,14 +33,16 @@ enum {
     VALUE_IMAGES = 4,
     VALUE_GROUP = 16,
     VALUE_UNITS = 128, /* of the first layer, where nothing is said */
-    VALUE_SECOND = 32
+    VALUE_SECOND_GROUP = 32,
+    VALUE_SECOND = 64
 };
 
 struct alloc_value {
     char cluster[NET_TEXT_MAX]; /* as net_describe() says it */
     uint32_t servers;
-    uint32_t units;                       /* of the first layer */
+    uint32_t units, second;               /* of the first layer, and of the second */
     uint32_t nshapes, size[VALUE_SHAPES]; /* servers of a block of each shape */
+    bool ordered; /* it has inputs of servers in the order in which they come free */
     double discount;
     /* How many jobs an answer must be worth more to take more servers than the fewest
      * with which the job can start. Where nearly all jobs fit, errors are larger than
@@ -61,16 +64,16 @@ struct alloc_value {
     uint64_t line;
 };
 
-/* All weights are 0. NULL: *err. */
-struct alloc_value *value_new(const char *cluster, uint32_t servers, uint32_t units,
-                              const uint32_t *size, uint32_t nshapes, double work,
-                              const double *kind, uint32_t nkinds,
+/* A value with the fields of `form`. All weights are 0. NULL: *err. */
+struct alloc_value *value_new(const struct alloc_value *form,
                               struct rec_error *err) REC_MUST_CHECK;
 /* Writes the sizes of the shapes that a value for this cluster has. */
 bool value_shapes_of(const struct net *net, uint32_t size[VALUE_SHAPES],
                      uint32_t *nshapes, struct rec_error *err) REC_MUST_CHECK;
 /* How many inputs and weights there are, and the weights of a part. */
 uint32_t value_inputs(const struct alloc_value *value);
+/* The first input of servers in their order, if there are any. */
+uint32_t value_ordered_at(const struct alloc_value *value);
 /* The first input of kinds; they are the last. */
 uint32_t value_kinds_at(const struct alloc_value *value);
 size_t value_weights(const struct alloc_value *value);
@@ -117,6 +120,12 @@ struct value_state {
     float sum[VALUE_IMAGES][ALLOC_VALUE_UNITS];
     /* Of each block that is looked at, the inputs of its server that is free last. */
     float block[VALUE_SHAPES * VALUE_EACH * VALUE_SCALES];
+    /* Servers that come free at one time: how many, and their inputs. */
+    struct value_busy {
+        float input[VALUE_SCALES];
+        uint32_t servers;
+    } busy[65];
+    uint32_t nbusy;
 };
 
 /* It is made from that of an empty cluster with the kinds that are still to come, and for
@@ -126,12 +135,14 @@ void value_add(struct value_sets *sets, struct value_state *state, uint64_t take
                double seconds);
 void value_copy(const struct value_sets *sets, struct value_state *to,
                 const struct value_state *from);
-/* The inputs that follow those of servers: of each shape the means over its blocks, then
- * the least of them, VALUE_SCALES numbers each. */
+/* The inputs that follow those of servers, VALUE_SCALES numbers each: of each shape the
+ * means over its blocks, then the least of them; then those of all servers, where these
+ * are inputs, with the one first that is free last. */
 void value_blocks(const struct value_sets *sets, const struct value_state *state,
                   float *input);
 /* The sums of the first layer: over all inputs that are the same in all images, those of
- * blocks and kinds; and those of servers are added for one of them. */
+ * blocks, of servers in their order and of kinds; and those of servers are added for one
+ * of them. */
 void value_shared(const struct alloc_value *value, const float *input,
                   float sum[ALLOC_VALUE_UNITS]);
 void value_servers(const struct value_sets *sets, uint32_t image, const float *input,

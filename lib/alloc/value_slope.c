@@ -27,18 +27,18 @@ add_image(const struct slopes *s, uint32_t image, const float *input, float erro
     const struct alloc_value *v = value_of_sets(s->sets);
     float by_second[VALUE_SECOND], by_first[ALLOC_VALUE_UNITS] = {0};
     *slope_of(s, value_third_bias(v)) += error;
-    for (int i = 0; i < VALUE_SECOND; i++)
+    for (uint32_t i = 0; i < v->second; i++)
         by_second[i] = second[i] > 0 ? error * value_third(v)[i] : 0;
-    add_times(slope_of(s, value_third(v)), error, second, VALUE_SECOND);
-    add_times(slope_of(s, value_second_bias(v)), 1, by_second, VALUE_SECOND);
+    add_times(slope_of(s, value_third(v)), error, second, v->second);
+    add_times(slope_of(s, value_second_bias(v)), 1, by_second, v->second);
     for (uint32_t j = 0; j < v->units; j++) {
         const float *weight = value_second(v, j);
         float part[PARTS] = {0};
         if (!(sum[j] > 0))
             continue;
-        add_times(slope_of(s, weight), sum[j], by_second, VALUE_SECOND);
-        for (int i = 0; i < VALUE_SECOND; i += PARTS)
-            for (int k = 0; k < PARTS; k++)
+        add_times(slope_of(s, weight), sum[j], by_second, v->second);
+        for (uint32_t i = 0; i < v->second; i += PARTS)
+            for (uint32_t k = 0; k < PARTS; k++)
                 part[k] += by_second[i + k] * weight[i + k];
         for (int k = 0; k < PARTS; k++)
             by_first[j] += part[k];

@@ -333,6 +333,7 @@ value_empty(const struct value_sets *s, uint32_t left, struct value_state *state
     for (uint32_t i = 1; i < s->nimages; i++)
         memcpy(state->sum[i], state->sum[0], v->units * sizeof *state->sum[i]);
     memcpy(state->block, s->empty, block_inputs(s) * sizeof *s->empty);
+    state->nbusy = 0;
 }
 
 void
@@ -342,6 +343,8 @@ value_copy(const struct value_sets *s, struct value_state *to,
     for (uint32_t i = 0; i < s->nimages; i++)
         memcpy(to->sum[i], from->sum[i], s->value->units * sizeof *to->sum[i]);
     memcpy(to->block, from->block, block_inputs(s) * sizeof *to->block);
+    memcpy(to->busy, from->busy, from->nbusy * sizeof *to->busy);
+    to->nbusy = from->nbusy;
 }
 
 /* No block of a job is free before the job ends. */
@@ -357,6 +360,17 @@ raise_blocks(float *block, const float input[VALUE_SCALES], const float *touched
     }
 }
 
+/* Those that come free last are first. */
+static void
+insert_busy(struct value_state *state, uint32_t servers, const float input[VALUE_SCALES])
+{
+    uint32_t i = state->nbusy++;
+    for (; i > 0 && state->busy[i - 1].input[0] < input[0]; i--)
+        state->busy[i] = state->busy[i - 1];
+    memcpy(state->busy[i].input, input, sizeof state->busy[i].input);
+    state->busy[i].servers = servers;
+}
+
 void
 value_add(struct value_sets *s, struct value_state *state, uint64_t taken, double seconds)
 {
@@ -370,6 +384,16 @@ value_add(struct value_sets *s, struct value_state *state, uint64_t taken, doubl
         add_four(state->sum[i], input, s->sums + (at * s->nimages + i) * nsums,
                  s->value->units);
     raise_blocks(state->block, input, s->touched + at * n, n);
+    insert_busy(state, (uint32_t)__builtin_popcountll(taken), input);
+}
+
+static void
+list_busy(const struct value_state *state, uint32_t servers, float *input)
+{
+    memset(input, 0, (size_t)servers * VALUE_SCALES * sizeof *input);
+    for (uint32_t i = 0; i < state->nbusy; i++)
+        for (uint32_t j = 0; j < state->busy[i].servers; j++, input += VALUE_SCALES)
+            memcpy(input, state->busy[i].input, sizeof state->busy[i].input);
 }
 
 static inline floats4
@@ -404,4 +428,6 @@ value_blocks(const struct value_sets *s, const struct value_state *state, float 
         *(floats4 *)(input + VALUE_SCALES) =
             lesser(lesser(least0, least1), lesser(least2, least3));
     }
+    if (s->value->ordered)
+        list_busy(state, s->value->servers, input);
 }

@@ -7,6 +7,25 @@
 
 #include "../../lib/alloc/value.h"
 
+/* One with 32 units in the second layer, and without inputs of servers in their order. */
+static struct alloc_value *
+new_value(const char *cluster, uint32_t servers, uint32_t units, const uint32_t *size,
+          uint32_t nshapes, double work, const double *kind, uint32_t nkinds)
+{
+    struct alloc_value form = {.servers = servers,
+                               .units = units,
+                               .second = 32,
+                               .nshapes = nshapes,
+                               .work = work,
+                               .nkinds = nkinds};
+    snprintf(form.cluster, sizeof form.cluster, "%s", cluster);
+    for (uint32_t i = 0; i < nshapes; i++)
+        form.size[i] = size[i];
+    for (uint32_t i = 0; i < nkinds; i++)
+        form.kind[i] = kind[i];
+    return value_new(&form, &err);
+}
+
 /* Two servers. Server 1 is free in s ln 2, where s is the first scale, 3/5 of the mean
  * work: its inputs are 1 - 2^-1, 1 - 2^-3, 1 - 2^-9 and 1 - 2^-27. Unit 5 of the first
  * layer has the bias 1 and weights 2 and -4 of the first input of both servers: 1 - 4 / 2
@@ -16,7 +35,7 @@
 static void
 test_network(void **state)
 {
-    struct alloc_value *v = value_new("", 2, 16, NULL, 0, 5, NULL, 0, &err);
+    struct alloc_value *v = new_value("", 2, 16, NULL, 0, 5, NULL, 0);
     struct value_option option = {2, 3 * log(2)};
     struct value_sets *sets;
     struct value_state now;
@@ -70,7 +89,7 @@ test_network(void **state)
 static void
 test_margin(void **state)
 {
-    struct alloc_value *v = value_new("", 2, 16, NULL, 0, 5, NULL, 0, &err);
+    struct alloc_value *v = new_value("", 2, 16, NULL, 0, 5, NULL, 0);
     const struct value_option option[] = {{2, INFINITY}, {3, INFINITY}};
     struct value_sets *sets;
     struct value_state now;
@@ -115,7 +134,7 @@ test_blocks(void **state)
     assert_int_equal(nshapes, 2);
     assert_int_equal(size[0], 2);
     assert_int_equal(size[1], 3);
-    v = value_new("a cluster", 4, 128, size, nshapes, 5, NULL, 0, &err);
+    v = new_value("a cluster", 4, 128, size, nshapes, 5, NULL, 0);
     assert_non_null(v);
     assert_int_equal(value_inputs(v), 32);
     value_first(v, 16)[7] = 6;
@@ -157,6 +176,102 @@ test_blocks(void **state)
     net_free(net);
 }
 
+/* Two of four servers are free in s ln 2, where s is the first scale, one in 2 s ln 2, and
+ * one is free: in their order they have the first inputs 3/4, 1/2, 1/2 and 0. A unit that
+ * adds 4 of the first of these, 8 of the third and 16 of the fourth says 3 + 4, whichever
+ * servers they are. The last of 64 units of the second layer takes it twice. */
+static void
+test_order(void **state)
+{
+    const struct alloc_value form = {
+        .servers = 4, .units = 16, .second = 64, .ordered = true, .work = 5};
+    struct alloc_value *v = value_new(&form, &err);
+    struct value_sets *sets;
+    (void)state;
+    assert_non_null(v);
+    assert_int_equal(value_ordered_at(v), 16);
+    assert_int_equal(value_inputs(v), 32);
+    value_first(v, 16)[5] = 4;
+    value_first(v, 24)[5] = 8;
+    value_first(v, 28)[5] = 16;
+    value_second(v, 5)[63] = 2;
+    value_third(v)[63] = 1;
+    sets = value_sets_new(v, NULL, &err);
+    assert_non_null(sets);
+    for (uint32_t late = 0; late < 4; late++) {
+        uint32_t open = (late + 1) % 4;
+        uint64_t others = 15 & ~((uint64_t)1 << late) & ~((uint64_t)1 << open);
+        struct value_state now;
+        value_empty(sets, 0, &now);
+        if (late % 2)
+            value_add(sets, &now, others, 3 * log(2));
+        value_add(sets, &now, (uint64_t)1 << late, 6 * log(2));
+        if (late % 2 == 0)
+            value_add(sets, &now, others, 3 * log(2));
+        assert_near(value_worth(sets, &now), 14, 1e-5);
+    }
+    value_sets_free(sets);
+    alloc_value_free(v);
+}
+
+/* The slope of half the squared error by each weight is the error times how the worth
+ * changes with the weight, which moving the weight a little up and down tells. */
+static void
+test_slope(void **state)
+{
+    struct net *net = net_parse("island:4,1e9,1e-6,1e9", &err);
+    struct alloc_value form = {.servers = 4,
+                               .units = 16,
+                               .second = 64,
+                               .ordered = true,
+                               .work = 5,
+                               .nkinds = 2,
+                               .kind = {0.5, 1.5}};
+    const float step = 1e-3F;
+    struct alloc_value *v;
+    struct value_sets *sets;
+    struct value_state now;
+    float *slope, input[100] = {0};
+    double error;
+    (void)state;
+    assert_non_null(net);
+    assert_true(value_shapes_of(net, form.size, &form.nshapes, &err));
+    assert_non_null(v = value_new(&form, &err));
+    assert_true(value_inputs(v) <= 100);
+    for (size_t i = 0; i < value_weights(v); i++)
+        v->weight[i] = (float)sin((double)(7 * i));
+    assert_non_null(slope = calloc(value_weights(v), sizeof *slope));
+    assert_non_null(sets = value_sets_new(v, net, &err));
+    value_empty(sets, 1, &now);
+    value_add(sets, &now, 4, 3);
+    value_add(sets, &now, 1, 1);
+    value_server(sets, 1, input);
+    value_server(sets, 3, input + 2 * VALUE_SCALES);
+    value_blocks(sets, &now, input + 4 * VALUE_SCALES);
+    value_kinds(v, 1, input + value_kinds_at(v));
+    error = value_slope(sets, input, 3, slope);
+    assert_near(error, value_worth(sets, &now) - 3, 1e-5);
+    for (size_t i = 0; i < value_weights(v); i++) {
+        double worth[2];
+        float weight = v->weight[i];
+        for (int up = 0; up < 2; up++) {
+            v->weight[i] = weight + (up ? step : -step);
+            value_sets_forget(sets);
+            value_empty(sets, 1, &now);
+            value_add(sets, &now, 4, 3);
+            value_add(sets, &now, 1, 1);
+            worth[up] = value_worth(sets, &now);
+        }
+        v->weight[i] = weight;
+        assert_near((double)slope[i], error * (worth[1] - worth[0]) / (2 * (double)step),
+                    0.01 * fabs(error));
+    }
+    value_sets_free(sets);
+    alloc_value_free(v);
+    net_free(net);
+    free(slope);
+}
+
 /* Back to front, an island of four has the same blocks. In a cluster of 4x4x2 servers,
  * where blocks do not go round, the servers of all racks can change places, all racks of
  * all groups can be numbered back to front, and both. A state is worth the same as its
@@ -180,7 +295,7 @@ test_images(void **state)
         assert_non_null(net);
         assert_int_equal(net_servers(net), n);
         assert_true(value_shapes_of(net, size, &nshapes, &err));
-        v = value_new("a cluster", n, 16, size, nshapes, 5, NULL, 0, &err);
+        v = new_value("a cluster", n, 16, size, nshapes, 5, NULL, 0);
         assert_non_null(v);
         for (size_t i = 0; i < value_weights(v); i++)
             v->weight[i] = (float)sin((double)i);
@@ -246,7 +361,7 @@ test_kinds(void **state)
         uint32_t left;
         double worth;
     } case_of[] = {{1, 4}, {2, 1}, {3, 5}, {0, 3.75}};
-    struct alloc_value *v = value_new("", 1, 16, NULL, 0, 5, kind, 2, &err);
+    struct alloc_value *v = new_value("", 1, 16, NULL, 0, 5, kind, 2);
     struct rounds rounds = {0};
     struct value_sets *sets;
     (void)state;
@@ -347,8 +462,8 @@ test_same(void **state)
         make_stream(&stream, &s, JOBS);
         net_describe(s.placer.net, text);
         assert_true(value_shapes_of(s.placer.net, size, &nshapes, &err));
-        scorer->expert[0].value = value_new(text, net_servers(s.placer.net), 256, size,
-                                            nshapes, 0, NULL, 0, &err);
+        scorer->expert[0].value =
+            new_value(text, net_servers(s.placer.net), 256, size, nshapes, 0, NULL, 0);
         assert_non_null(scorer->expert[0].value);
         scorer->expert[0].value->discount = 1;
         learned.self = scorer;
@@ -437,7 +552,7 @@ test_even(void **state)
     assert_true(place_kinds[0]->suits(net));
     assert_true(rec_map_add(&store.index, rec_str("g"), 0, &err));
     net_describe(net, text);
-    scorer->expert[0].value = value_new(text, 1, 16, NULL, 0, 0, NULL, 0, &err);
+    scorer->expert[0].value = new_value(text, 1, 16, NULL, 0, 0, NULL, 0);
     assert_non_null(scorer->expert[0].value);
     scorer->expert[0].value->discount = 1;
     learned.self = scorer;
@@ -469,7 +584,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_network), cmocka_unit_test(test_margin),
-        cmocka_unit_test(test_blocks),  cmocka_unit_test(test_images),
+        cmocka_unit_test(test_blocks),  cmocka_unit_test(test_order),
+        cmocka_unit_test(test_slope),   cmocka_unit_test(test_images),
         cmocka_unit_test(test_rounds),  cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_same),    cmocka_unit_test(test_even)};
     return cmocka_run_group_tests(tests, NULL, NULL);
