@@ -23,9 +23,9 @@
 /* Blocks have the same shape if jobs in them take the same time (net_geometry()). Inputs
  * tell of VALUE_SHAPES shapes at most, and of VALUE_EACH blocks of each. A state has
  * VALUE_IMAGES images at most, with the state as it is. The first layer
- * has ALLOC_VALUE_UNITS units at most, and the second one VALUE_SECOND. They come in groups
- * of VALUE_GROUP and VALUE_SECOND_GROUP, so that the compiler can make vectors of their
- * loops. */
+ * has ALLOC_VALUE_UNITS units at most, and the second one VALUE_SECOND. They come in
+ * groups of VALUE_GROUP and VALUE_SECOND_GROUP, so that the compiler can make vectors of
+ * their loops. */
 enum {
     VALUE_SCALES = 4,
     VALUE_SHAPES = 32,
@@ -177,6 +177,12 @@ bool value_knows(const struct alloc_value *value, const struct alloc_question *q
  * what a refusal is worth, if it is not NULL. */
 bool value_decide(struct alloc_value *value, struct alloc_question *question,
                   uint32_t *choice, double *worths, struct rec_error *err) REC_MUST_CHECK;
+
+/* A value for a training: its weights are drawn, or are those of options->start if that
+ * is for the same cluster and jobs: then *goes_on. Without jobs it is like the start.
+ * NULL: *err, as alloc_value_train(). */
+struct alloc_value *value_start(const struct alloc_value_options *options, bool *goes_on,
+                                struct rec_error *err) REC_MUST_CHECK;
 
 /* Rounds all weights to the digits that records have. */
 void value_round(struct alloc_value *value);
