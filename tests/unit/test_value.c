@@ -178,8 +178,8 @@ test_blocks(void **state)
 
 /* Two of four servers are free in s ln 2, where s is the first scale, one in 2 s ln 2,
  * and one is free: in their order they have the first inputs 3/4, 1/2, 1/2 and 0. A unit
- * that adds 4 of the first of these, 8 of the third and 16 of the fourth says 3 + 4, whichever
- * servers they are. The last of 64 units of the second layer takes it twice. */
+ * that adds 4 of the first of these, 8 of the third and 16 of the fourth says 3 + 4,
+ * whichever servers they are. The last of 64 units of the second layer takes it twice. */
 static void
 test_order(void **state)
 {
