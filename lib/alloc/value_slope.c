@@ -25,7 +25,7 @@ add_image(const struct slopes *s, uint32_t image, const float *input, float erro
 {
     enum { PARTS = 8 };
     const struct alloc_value *v = value_of_sets(s->sets);
-    float by_second[VALUE_SECOND], by_first[ALLOC_VALUE_UNITS] = {0};
+    float by_second[VALUE_SECOND] = {0}, by_first[ALLOC_VALUE_UNITS] = {0};
     *slope_of(s, value_third_bias(v)) += error;
     for (uint32_t i = 0; i < v->second; i++)
         by_second[i] = second[i] > 0 ? error * value_third(v)[i] : 0;
