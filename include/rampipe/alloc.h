@@ -606,7 +606,8 @@ struct alloc_annealing_options {
     uint32_t seed;
 };
 
-/** `store` is borrowed. NULL: *err. */
+/** `store` is borrowed. The number of the placer must be 1: a job is placed as if only
+ * its own servers were free, and there is no second place among these. NULL: *err. */
 struct alloc_annealing *alloc_annealing_new(const struct alloc_annealing_options *options,
                                             struct graph_store *store,
                                             struct rec_error *err) REC_MUST_CHECK;
