@@ -419,7 +419,8 @@ extern const struct alloc_chooser alloc_agent_chooser;
 
 /* ---- admission (ramp-alloc) ---------------------------------------------- */
 
-/** The order in which waiting jobs are tried: by arrival, or by sequential time. */
+/** The order in which waiting jobs are tried: by arrival, or by the sequential time
+ * of their first alternatives. */
 enum alloc_order { ALLOC_FIFO, ALLOC_SHORTEST };
 
 struct alloc_admission_options {

@@ -439,8 +439,9 @@ wait(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
         return false;
     if (cause || w.latest < a->now)
         return block(a, job, graph, cause ? cause : "deadline", err);
-    if (a->options.order == ALLOC_SHORTEST)
-        size = graph_sequential(a->store->graph[graph]) * job->steps;
+    /* not by `graph`: jobs with the same alternatives must have the same size */
+    if (a->options.order == ALLOC_SHORTEST && !question_work(a->store, job, &size, err))
+        return false;
     return waiters_add(&a->waiters, &w, size, last_chance, err);
 }
 
