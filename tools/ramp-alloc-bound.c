@@ -119,6 +119,21 @@ take(struct bound *b, const struct rec *rec)
     return true;
 }
 
+/* A schedule shows each job only its own servers, among which is no second block. */
+static bool
+can_anneal(struct cli *cli, const struct bound *b)
+{
+    char name[PLACE_NAME_MAX];
+    place_options_name(&b->cluster.placer, name);
+    return b->annealing_options.steps == 0 ||
+           place_options_number(&b->cluster.placer) == 1 ||
+           cli_usage(cli,
+                     "--anneal cannot search for --heuristic %s, only for %s:1: it shows "
+                     "each job no other free servers than its own, which are the first "
+                     "block",
+                     name, b->cluster.placer.kind->name);
+}
+
 static bool
 run(struct cli *cli, const struct ramp_alloc_bound_args *args)
 {
@@ -136,6 +151,7 @@ run(struct cli *cli, const struct ramp_alloc_bound_args *args)
         cli_count(cli, "nodes", args->nodes_arg, 0, INT32_MAX, &b.options.nodes) &&
         cli_count(cli, "anneal", args->anneal_arg, 0, UINT32_MAX,
                   &b.annealing_options.steps) &&
+        can_anneal(cli, &b) &&
         cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) &&
         (!args->seed_given || b.annealing_options.steps ||
          cli_usage(cli, "--seed is for --anneal")) &&

@@ -419,7 +419,8 @@ extern const struct alloc_chooser alloc_agent_chooser;
 
 /* ---- admission (ramp-alloc) ---------------------------------------------- */
 
-/** The order in which waiting jobs are tried: by arrival, or by sequential time. */
+/** The order in which waiting jobs are tried: by arrival, or by the sequential time
+ * of their first alternatives. */
 enum alloc_order { ALLOC_FIFO, ALLOC_SHORTEST };
 
 struct alloc_admission_options {
@@ -606,7 +607,8 @@ struct alloc_annealing_options {
     uint32_t seed;
 };
 
-/** `store` is borrowed. NULL: *err. */
+/** `store` is borrowed. The number of the placer must be 1: a job is placed as if only
+ * its own servers were free, and there is no second place among these. NULL: *err. */
 struct alloc_annealing *alloc_annealing_new(const struct alloc_annealing_options *options,
                                             struct graph_store *store,
                                             struct rec_error *err) REC_MUST_CHECK;

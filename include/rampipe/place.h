@@ -166,6 +166,8 @@ bool place_options_parse(struct place_options *options, const char *text,
 /** Writes NAME, or NAME:NUMBER of a numbered kind. */
 enum { PLACE_NAME_MAX = 40 };
 void place_options_name(const struct place_options *options, char name[PLACE_NAME_MAX]);
+/** Which of the places the way takes, from 1; of a kind that is not numbered 1. */
+uint64_t place_options_number(const struct place_options *options);
 
 /** Several ways of placing on one network. Starts as {0}. */
 struct place_list {

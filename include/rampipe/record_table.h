@@ -928,8 +928,9 @@ REC_ROW(ALLOC, ALONE, "alloc",
 
 REC_ROW(BLOCK, ALONE, "block",
     "A job is turned away. CAUSE: no_servers (no server is free; on a cluster without "
-    "blocks, as an island: fewer are free than an op has parts), no_block (no block of "
-    "free servers has a legal shape; only on a cluster with blocks), "
+    "blocks, as an island: fewer are free than an op has parts; by first-degree: fewer "
+    "than the degree of each alternative), no_block (no block of free servers has a "
+    "legal shape; only on a cluster with blocks), "
     "no_memory (such blocks, or free servers, have too little memory), "
     "deadline (it would finish too late), queue_full (too many jobs wait), policy (it "
     "could have started or waited, and was refused), unfinished (it was running when the "

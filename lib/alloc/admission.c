@@ -322,10 +322,10 @@ try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
 /* ---- last chances -------------------------------------------------------- */
 
 /*
- * The time at which a job must start at the latest: its alternative that is fastest on an
- * empty cluster would just meet the deadline. *time is without and *latest with the
- * allowance for rounding, seconds. *cause is set if no alternative can be placed even on
- * an empty cluster. If an agent may start it otherwise (options.whole), nothing is
+ * The time at which a job must start at the latest: its alternative that may be fastest,
+ * on whichever servers, would just meet the deadline. *time is without and *latest with
+ * the allowance for rounding, seconds. *cause is set if no alternative can be placed even
+ * on an empty cluster. If an agent may start it otherwise (options.whole), nothing is
  * certain: both times are INFINITY.
  */
 static bool
@@ -343,11 +343,13 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
     for (uint32_t i = 0; job->known ? i < job->nknown : rec_str_split(&rest, ',', &id);
          i++) {
         uint32_t index = job->known ? job->known[i] : 0;
-        double alone;
+        double least;
         if ((!job->known && !question_find(a->store, job, id, &index, err)) ||
-            !pricer_try_alone(a->pricer, index, &outcome, &alone, err))
+            !(isinf(job->deadline)
+                  ? pricer_try_alone(a->pricer, index, &outcome, &least, err)
+                  : pricer_try_least(a->pricer, index, &outcome, &least, err)))
             return false;
-        step = fmin(step, alone);
+        step = fmin(step, least);
     }
     if (isinf(step))
         *cause = place_outcome_name(outcome);
@@ -425,7 +427,7 @@ advance(struct alloc_admission *a, double time, struct rec_error *err)
     return true;
 }
 
-/* Puts a job into the queue, or blocks it if even an empty cluster would be too late.
+/* Puts a job into the queue, or blocks it if it is too late whichever servers come free.
  * `graph` is the one that a block record would name. */
 static bool
 wait(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
@@ -439,8 +441,9 @@ wait(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
         return false;
     if (cause || w.latest < a->now)
         return block(a, job, graph, cause ? cause : "deadline", err);
-    if (a->options.order == ALLOC_SHORTEST)
-        size = graph_sequential(a->store->graph[graph]) * job->steps;
+    /* not by `graph`: jobs with the same alternatives must have the same size */
+    if (a->options.order == ALLOC_SHORTEST && !question_work(a->store, job, &size, err))
+        return false;
     return waiters_add(&a->waiters, &w, size, last_chance, err);
 }
 

@@ -36,7 +36,8 @@ first(void *self, struct alloc_question *q, uint32_t *choice, struct rec_error *
 }
 
 /* As the published simulator does: it compares only the degree with the number of free
- * servers, and gives up if that alternative then cannot be placed. */
+ * servers, and gives up if that alternative then cannot be placed. If all degrees are
+ * above it nothing is tried, and the cause is no_servers, even on an empty cluster. */
 static bool
 first_degree(void *self, struct alloc_question *q, uint32_t *choice,
              struct rec_error *err)

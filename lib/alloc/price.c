@@ -20,6 +20,8 @@ struct known {
     bool alone_known;
     enum place_outcome alone;
     double alone_step; /* time of a step, seconds; INFINITY: it was not placed */
+    bool least_known;
+    double least_step; /* lower bound of that on any servers, seconds */
 };
 
 /* A way of placing. */
@@ -406,6 +408,50 @@ pricer_try_alone(struct pricer *p, uint32_t index, enum place_outcome *outcome,
     known->alone_known = true;
     *outcome = known->alone;
     *step = known->alone_step;
+    return true;
+}
+
+/* If the step on the empty cluster is the bound that floor_find() has lowered a little,
+ * it is taken: then no placement takes less, and its last digits are right. */
+static double
+at_most(double alone, double floor)
+{
+    static const double lowered = 1.5e-9;
+    return alone * (1 - lowered) <= floor ? alone : fmin(alone, floor);
+}
+
+/* Sets known->least_step. floor_find() does not hold for ways that are alike: of these
+ * the step on the empty cluster is the least one, but for stragglers. If there are some,
+ * only the work of the servers is certain. */
+static bool
+find_least(const struct pricer *p, struct known *known, struct rec_error *err)
+{
+    uint32_t nalike = 0, servers = place_count_free(p->way[0].alone);
+    bool straggling = net_has_stragglers(p->net);
+    struct floor floor = {.step = INFINITY};
+    for (uint32_t i = 0; i < p->nways && !known->plan.tasks; i++)
+        nalike += p->way[i].options->kind->alike;
+    if (nalike < p->nways && !floor_find(p->net, &known->plan, servers, &floor, err))
+        return false;
+    if (nalike && straggling)
+        floor.step =
+            fmin(floor.step, graph_sequential(known->plan.graph) / servers * (1 - 1e-9));
+    known->least_step = at_most(known->alone_step, floor.step);
+    known->least_known = true;
+    return true;
+}
+
+bool
+pricer_try_least(struct pricer *p, uint32_t index, enum place_outcome *outcome,
+                 double *step, struct rec_error *err)
+{
+    struct known *known;
+    if (!pricer_try_alone(p, index, outcome, step, err))
+        return false;
+    known = &p->known[index];
+    if (*outcome == PLACE_PLACED && !known->least_known && !find_least(p, known, err))
+        return false;
+    *step = *outcome == PLACE_PLACED ? known->least_step : INFINITY;
     return true;
 }
 

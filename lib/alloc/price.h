@@ -71,6 +71,11 @@ const struct trial *pricer_lay(struct pricer *pricer, uint32_t index,
  * time of a step, seconds; INFINITY: it could not be placed. */
 bool pricer_try_alone(struct pricer *pricer, uint32_t index, enum place_outcome *outcome,
                       double *step, struct rec_error *err) REC_MUST_CHECK;
+/* The same, but *step is a lower bound of the time of a step, whichever servers are free
+ * when the graph is placed. Jobs on fewer free servers may be faster than alone: on those
+ * that are no stragglers, or where its parts happen to lie better. */
+bool pricer_try_least(struct pricer *pricer, uint32_t index, enum place_outcome *outcome,
+                      double *step, struct rec_error *err) REC_MUST_CHECK;
 /* Lower bounds of what the graph needs, whichever servers are free. floor->servers is 0
  * if it cannot be placed, not even on an empty cluster. */
 bool pricer_floor(struct pricer *pricer, uint32_t index, struct floor *floor,

@@ -246,11 +246,10 @@ question_explain(struct alloc_question *q, struct rec_error *err)
 
 /* ---- features ------------------------------------------------------------ */
 
-/* Sequential time * steps, seconds; alternatives of a job have the same work, so the
- * first one says it. */
-static bool
-work_of(const struct alloc_question *q, const struct graph_job *job, double *work,
-        struct rec_error *err)
+/* Alternatives of a job have the same work, but for rounding: the first one says it. */
+bool
+question_work(const struct graph_store *store, const struct graph_job *job, double *work,
+              struct rec_error *err)
 {
     struct rec_str rest = job->graphs, id;
     uint32_t index;
@@ -258,10 +257,10 @@ work_of(const struct alloc_question *q, const struct graph_job *job, double *wor
         index = job->known[0];
     else {
         rec_str_split(&rest, ',', &id);
-        if (!question_find(q->store, job, id, &index, err))
+        if (!question_find(store, job, id, &index, err))
             return false;
     }
-    *work = graph_sequential(q->store->graph[index]) * job->steps;
+    *work = graph_sequential(store->graph[index]) * job->steps;
     return true;
 }
 
@@ -272,7 +271,7 @@ question_arrive(struct alloc_question *q, const struct graph_job *job,
     double work;
     if (!q->features)
         return true;
-    if (!work_of(q, job, &work, err))
+    if (!question_work(q->store, job, &work, err))
         return false;
     features_arrive(q->features, job, work);
     return true;
@@ -288,7 +287,7 @@ look(struct alloc_question *q, struct rec_error *err)
     *at = (struct features_job){.arrival = q->job->arrival,
                                 .deadline = q->job->deadline,
                                 .narrowest = UINT32_MAX};
-    if (!work_of(q, q->job, &at->work, err))
+    if (!question_work(q->store, q->job, &at->work, err))
         return false;
     for (uint32_t i = 0; i < q->n; i++) {
         const struct alloc_alternative *a = alloc_question_try(q, i, err);

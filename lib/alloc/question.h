@@ -81,6 +81,9 @@ const struct trial *question_explain(struct alloc_question *question,
 bool question_find(const struct graph_store *store, const struct graph_job *job,
                    struct rec_str id, uint32_t *index,
                    struct rec_error *err) REC_MUST_CHECK;
+/* Sequential time * steps of a job, seconds, whichever alternatives were tried. */
+bool question_work(const struct graph_store *store, const struct graph_job *job,
+                   double *work, struct rec_error *err) REC_MUST_CHECK;
 
 /* For rollouts: gives `to` the time and the running jobs of another admission on the same
  * cluster. */

@@ -87,12 +87,12 @@ place_ways_suiting(struct place_ways ways, const struct net *net)
     return suiting;
 }
 
-/* The number of a numbered way. */
-static uint64_t
-number_of(const struct place_options *options)
+uint64_t
+place_options_number(const struct place_options *options)
 {
     uint64_t number = 1;
-    (void)(options->argument && rec_parse_uint(rec_str(options->argument), &number));
+    (void)(options->kind->numbered && options->argument &&
+           rec_parse_uint(rec_str(options->argument), &number));
     return number;
 }
 
@@ -116,7 +116,7 @@ append_way(struct place_ways *ways, const struct place_options *way,
            struct rec_error *err)
 {
     struct place_range *last = ways->n ? &ways->range[ways->n - 1] : NULL;
-    uint32_t number = way->kind->numbered ? (uint32_t)number_of(way) : 0;
+    uint32_t number = way->kind->numbered ? (uint32_t)place_options_number(way) : 0;
     if (!last || last->kind != way->kind || number != last->last + 1)
         return insert(ways, ways->n, (struct place_range){way->kind, number, number},
                       err);
@@ -259,7 +259,7 @@ add(struct place_list *list, const struct net *net, const char *text,
         if (more[i].kind == more[list->n].kind) {
             if (!more[i].kind->numbered)
                 return rec_fail(err, REC_USAGE, "names %s twice", more[i].kind->name);
-            if (number_of(&more[i]) >= number_of(&more[list->n]))
+            if (place_options_number(&more[i]) >= place_options_number(&more[list->n]))
                 return rec_fail(err, REC_USAGE, "must name %s in ascending order",
                                 more[i].kind->name);
         }

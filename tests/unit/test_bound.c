@@ -66,10 +66,12 @@ try_placements(struct setting *s, uint64_t setting)
     struct pricer *pricer =
         pricer_new(&s->placer, &s->store, SIM_LAYOUTS_MAX_ALLOC, false, &err);
     struct floor floor[GRAPHS];
-    double least[GRAPHS];
+    double least[GRAPHS], waiting[GRAPHS];
+    enum place_outcome outcome;
     assert_non_null(pricer);
     for (uint32_t g = 0; g < GRAPHS; g++) {
         least[g] = INFINITY;
+        assert_true(pricer_try_least(pricer, g, &outcome, &waiting[g], &err));
         assert_true(pricer_floor(pricer, g, &floor[g], &err));
     }
     for (int turn = 0; turn < 12; turn++) {
@@ -89,6 +91,10 @@ try_placements(struct setting *s, uint64_t setting)
                 say(s, setting, "servers", floor[g].servers, trial->nservers);
             if (floor[g].step > trial->cost.step.seconds)
                 say(s, setting, "a step", floor[g].step, trial->cost.step.seconds);
+            if (isfinite(waiting[g]) &&
+                waiting[g] > trial->cost.step.seconds * (1 + 2e-9))
+                say(s, setting, "a step after waiting", waiting[g],
+                    trial->cost.step.seconds);
             least[g] = fmin(least[g], trial->cost.step.seconds);
         }
     }
