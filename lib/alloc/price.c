@@ -420,6 +420,13 @@ at_most(double alone, double floor)
     return alone * (1 - lowered) <= floor ? alone : fmin(alone, floor);
 }
 
+/* The time of a step if its work is all that counts, shared by healthy servers. */
+static double
+least_shared(const struct place_plan *plan, uint32_t servers)
+{
+    return graph_sequential(plan->graph) / servers * (1 - 1e-9);
+}
+
 /* Sets known->least_step. floor_find() does not hold for ways that are alike: of these
  * the step on the empty cluster is the least one, but for stragglers. If there are some,
  * only the work of the servers is certain. */
@@ -434,8 +441,7 @@ find_least(const struct pricer *p, struct known *known, struct rec_error *err)
     if (nalike < p->nways && !floor_find(p->net, &known->plan, servers, &floor, err))
         return false;
     if (nalike && straggling)
-        floor.step =
-            fmin(floor.step, graph_sequential(known->plan.graph) / servers * (1 - 1e-9));
+        floor.step = fmin(floor.step, least_shared(&known->plan, servers));
     known->least_step = at_most(known->alone_step, floor.step);
     known->least_known = true;
     return true;
@@ -479,12 +485,15 @@ pricer_floor(struct pricer *p, uint32_t index, struct floor *floor, struct rec_e
     *floor = (struct floor){0, INFINITY};
     if (!known)
         return false;
-    if (p->way[0].options->kind->alike && !known->plan.tasks &&
-        !net_has_stragglers(p->net)) {
+    if (p->way[0].options->kind->alike && !known->plan.tasks) {
+        uint32_t servers;
         if (!place_graph(p, index, 0, p->way[0].alone, err))
             return false;
+        servers = p->last.nservers;
         if (p->last.outcome == PLACE_PLACED)
-            *floor = (struct floor){p->last.nservers, p->last.cost.step.seconds};
+            *floor = (struct floor){servers, net_has_stragglers(p->net)
+                                                 ? least_shared(&known->plan, servers)
+                                                 : p->last.cost.step.seconds};
         return pricer_forget(p, err);
     }
     return may_be_placed(p, &known->plan, &may, err) &&
