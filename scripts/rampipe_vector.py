@@ -213,7 +213,7 @@ class RampipeVector:
     def record(self, copy, path):
         """Writes the alloc and block records of a copy into a file, from its next decision on; path None ends
         the file, which is not kept otherwise."""
-        self._do("record", copy, encoded(path))
+        self._do("record", whole("copy", copy, 0, self.copies - 1), encoded(path))
 
     def close(self):
         """Frees the copies. It may be called more than once."""

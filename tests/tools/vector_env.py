@@ -162,7 +162,8 @@ def wrong():
         raises(ValueError, "got 4294967298 for copy 0", env.step, numpy.array([2 ** 32 + 2, 0]))
         env.step(numpy.array([1, 1], "uint8"))
         env.reset()
-    raises(PipelineError, "there is no copy 2 of 2", env.record, 2, "x.rec")
+    for copy in 2, -1, 2 ** 32:
+        raises(ValueError, f"copy must be an integer from 0 to 1, got {copy}", env.record, copy, "x.rec")
     env.step([1, 1])
     env.close()
     env.close()
