@@ -136,17 +136,17 @@ check_expert(const struct learn_single *single, const char *option, uint64_t num
     return true;
 }
 
-/* Of all experts of a list. */
+/* Of all experts of a list. `learns`: they learn from jobs, more than a margin. */
 static bool
 check_list(const struct learn_single *single, const char *option, bool several,
-           const char *list)
+           bool learns, const char *list)
 {
     struct rec_str rest = list ? rec_str(list) : (struct rec_str){0};
     const struct learn_setting *setting;
     uint64_t expert;
     while (rest.ptr)
         if (!(setting = next_of(single, option, several, &rest, &expert)) ||
-            (single->begun && !check_expert(single, option, expert, setting)))
+            (single->begun && learns && !check_expert(single, option, expert, setting)))
             return false;
     return true;
 }
@@ -257,18 +257,33 @@ teach_all(struct learn_single *single)
     return true;
 }
 
+/* The largest number of a list; 0: there is none. */
+static uint64_t
+largest(const char *list)
+{
+    struct rec_str rest = list ? rec_str(list) : (struct rec_str){0}, word;
+    uint64_t number, most = 0;
+    while (rec_str_split(&rest, ',', &word))
+        if (rec_parse_uint(word, &number) && number > most)
+            most = number;
+    return most;
+}
+
 uint64_t
 learn_single_seeds(const struct learn_single *single, uint32_t nexperts)
 {
-    uint64_t seeds = (nexperts + 1) * (uint64_t)ALLOC_VALUE_STREAMS;
-    return single->taught ? seeds + nexperts + 1 : single->values ? seeds : 0;
+    uint64_t valued = single->value_jobs > 0 ? largest(single->values) : 0;
+    uint64_t taught = largest(single->taught);
+    return taught   ? (nexperts + 1) * (uint64_t)ALLOC_VALUE_STREAMS + taught + 1
+           : valued ? (valued + 1) * ALLOC_VALUE_STREAMS
+                    : 0;
 }
 
 bool
 learn_single_check(const struct learn_single *single)
 {
-    return check_list(single, "values", true, single->values) &&
-           check_list(single, "taught", false, single->taught);
+    return check_list(single, "values", true, single->value_jobs > 0, single->values) &&
+           check_list(single, "taught", false, true, single->taught);
 }
 
 bool

@@ -135,7 +135,7 @@ extern const struct place_kind *const place_kinds[];
 const struct place_kind *place_kind_find(struct rec_str name);
 /** The way that is the default on a network: the first one that suits it. */
 const struct place_kind *place_kind_of(const struct net *net);
-enum { PLACE_RANGES = 16, PLACE_WAYS_MAX = 500, PLACE_PLACES_MAX = 999 };
+enum { PLACE_RANGES = 64, PLACE_WAYS_MAX = 1500, PLACE_PLACES_MAX = 999 };
 /** Which ways of placing there are, in their order. Starts as {0}: none. */
 struct place_ways {
     struct place_range {

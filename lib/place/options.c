@@ -222,10 +222,13 @@ place_ways_parse(struct place_ways *ways, struct rec_str text, struct rec_error 
         }
         if (!read_range(way, ways, &range))
             return rec_fail(err, REC_DATA,
-                            "the heuristic must be one of %s, and none twice, got '%.*s'",
+                            "the heuristic must be one of %s, each once and with N "
+                            "ascending, got '%.*s'",
                             known, REC_SAID(way));
         if (!insert(ways, ways->n, range, err))
-            return false;
+            return rec_fail(err, REC_DATA,
+                            "the policy has more than %d heuristics and ranges",
+                            PLACE_RANGES);
     }
     return true;
 }
