@@ -116,8 +116,10 @@ open(const struct place_options *options, struct rec_error *err)
     if (ok)
         f->nth = 1;
     if (ok && options->argument &&
-        (!rec_parse_uint(rec_str(options->argument), &f->nth) || f->nth == 0))
-        ok = rec_fail(err, REC_USAGE, "must be the number of a block, from 1");
+        (!rec_parse_uint(rec_str(options->argument), &f->nth) || f->nth == 0 ||
+         f->nth > PLACE_PLACES_MAX))
+        ok = rec_fail(err, REC_USAGE, "must be the number of a block, from 1 to %d",
+                      PLACE_PLACES_MAX);
     for (uint32_t k = 1; ok && k <= n; k++)
         ok = list_blocks(options->net, k, &f->of[k]) || rec_fail_memory(err);
     if (ok)
