@@ -86,7 +86,7 @@ void task_check_free(struct task_check *check);
 bool task_normalise(char *text, struct rec_str name) REC_MUST_CHECK;
 
 /** Do two normalised names overlap: are they the same object, or is one a folder (dir/)
- * and the other below it? */
+ * and the other this folder itself or below it? The hazards agree. */
 bool task_overlap(const char *a, const char *b);
 
 /** The ID in @ID.stdout, @ID.stderr or @ID.result, as a part of `name`; *kind: the part

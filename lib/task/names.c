@@ -57,13 +57,32 @@ task_normalise(char *text, struct rec_str name)
     return true;
 }
 
-/* Is `b` the object `a`, or does it lie below the folder `a`? */
+/* The number of .. at the beginning of a relative name. */
+static size_t
+levels_up(const char *name)
+{
+    size_t n = 0;
+    while (strncmp(name + 3 * n, "..", 2) == 0 &&
+           (name[3 * n + 2] == '/' || name[3 * n + 2] == '\0'))
+        if (name[3 * n++ + 2] == '\0')
+            break;
+    return n;
+}
+
+/* Is `b` the object `a`, the folder `a` itself or below it? As in the tree of hazards.h,
+ * the folder where the tasks run, or one above it, has all relative names that do not go
+ * up further. */
 static bool
 covers(const char *a, const char *b)
 {
-    size_t n = strlen(a);
-    return strcmp(a, b) == 0 || (strcmp(a, "./") == 0 && *b != '/' && *b != '@') ||
-           (*a != '@' && n > 0 && a[n - 1] == '/' && strncmp(a, b, n) == 0);
+    size_t n = strlen(a), up = levels_up(a);
+    if (strcmp(a, b) == 0)
+        return true;
+    if (*a == '@' || *b == '@' || n == 0 || a[n - 1] != '/')
+        return false;
+    if (strcmp(a, "./") == 0 || (up > 0 && n == 3 * up))
+        return *b != '/' && levels_up(b) <= up;
+    return strncmp(a, b, n) == 0 || (strlen(b) == n - 1 && memcmp(a, b, n - 1) == 0);
 }
 
 bool

@@ -49,11 +49,18 @@ test_overlap(void **state)
     static const struct {
         const char *a, *b;
         bool overlap;
-    } pairs[] = {{"a", "a", true},      {"a", "b", false},   {"a/", "a/b/c", true},
-                 {"a", "a/b", false}, /* a is no folder: nothing lies below it */
-                 {"a/", "ab", false},   {"./", "a/b", true}, {"./", "/a", false},
-                 {"/", "/a", true},     {"@a", "@a", true},  {"./", "@a", false},
-                 {"@a/", "@a/b", false} /* @NAMEs have no parts */};
+    } pairs[] = {
+        {"a", "a", true},        {"a", "b", false},      {"a/", "a/b/c", true},
+        {"a", "a/b", false}, /* a is no folder: nothing lies below it */
+        {"a/", "ab", false},     {"./", "a/b", true},    {"./", "/a", false},
+        {"/", "/a", true},       {"@a", "@a", true},     {"./", "@a", false},
+        {"@a/", "@a/b", false}, /* @NAMEs have no parts */
+        {"a/", "a", true},      /* a folder is one of what dir/ stands for */
+        {"a/b/", "a", false},    {"../", "a/b", true},   {"../", "..", true},
+        {"../", "../a", true},   {"./", "../a", false},  {"../../", "../a", true},
+        {"../a/", "../a", true}, {"../a/", "a", false},  {"../", "../..", false},
+        {"./", "..a", true},     {"../", "/a", false},   {"/", "a", false},
+        {"/a/", "/a", true},     {"../../", "@a", false}};
     (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         assert_int_equal(task_overlap(pairs[i].a, pairs[i].b), pairs[i].overlap);
