@@ -6,7 +6,7 @@
 struct window {
     uint32_t n; /* dimensions, without samples and channels */
     int64_t kernel[ONNX_RANK_MAX], stride[ONNX_RANK_MAX], dilation[ONNX_RANK_MAX];
-    int64_t pad[ONNX_RANK_MAX]; /* sum of both sides */
+    int64_t before[ONNX_RANK_MAX], pad[ONNX_RANK_MAX]; /* in front; sum of both sides */
     bool same; /* auto_pad: padded so that the output has length / stride elements */
     bool up;   /* ceil_mode: a window that only fits in part counts */
 };
@@ -61,7 +61,10 @@ read_window(struct onnx_node *node, uint32_t n, const int64_t *kernel, struct wi
         if (w->kernel[i] < 1 || w->kernel[i] > LENGTH_MAX)
             return onnx_fail(node,
                              "a dimension of its kernel is 0, negative or too large");
-        w->pad[i] = is_said(pad, "VALID") ? 0 : pads[i] + pads[i + n];
+        if (is_said(pad, "VALID"))
+            continue;
+        w->before[i] = pads[i];
+        w->pad[i] = pads[i] + pads[i + n];
     }
     return true;
 }
@@ -75,20 +78,22 @@ window_count(const struct window *w)
     return count;
 }
 
-/* The number of places of the window in dimension i of length x; -1: it does not fit. */
+/* The number of places of the window in dimension i of length x; -1: it does not fit.
+ * With ceil_mode the last window may fit in part, but must not begin behind the image. */
 static int64_t
 slide(const struct window *w, uint32_t i, int64_t x)
 {
     int64_t s = w->stride[i];
-    int64_t rest;
+    int64_t rest, n;
     if (w->same)
         return x / s + (x % s != 0);
     if (x > ((int64_t)1 << 53))
         return -1;
-    rest = x + w->pad[i] - w->dilation[i] * (w->kernel[i] - 1) - 1;
+    rest = x + w->pad[i] - w->dilation[i] * (w->kernel[i] - 1) - 1 + (w->up ? s - 1 : 0);
     if (rest < 0)
         return -1;
-    return (w->up ? rest + s - 1 : rest) / s + 1;
+    n = rest / s + 1;
+    return w->up && n > 1 && (n - 1) * s >= x + w->before[i] ? n - 1 : n;
 }
 
 /* The first input, which must have samples, channels and at least one more dimension;
