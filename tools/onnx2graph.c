@@ -45,6 +45,9 @@ read_dimensions(struct cli *cli, const char *list, struct settings *settings)
         if (options->ndimensions == DIMENSIONS_MAX)
             return cli_usage(cli, "--dimension names more than %d", DIMENSIONS_MAX);
         *mark = '\0';
+        for (size_t i = 0; i < options->ndimensions; i++)
+            if (strcmp(settings->dimension[i].name, name) == 0)
+                return cli_usage(cli, "--dimension names '%s' twice", name);
         settings->dimension[options->ndimensions++] =
             (struct onnx_dimension){.name = name, .size = (int64_t)size};
     }
@@ -170,6 +173,18 @@ warn_of_inputs(struct cli *cli, const struct onnx_inputs *inputs)
              inputs->unsure, *inputs->unsure ? ")" : "", inputs->data);
 }
 
+static void
+warn_of_dimensions(struct cli *cli, const struct onnx_inputs *inputs)
+{
+    if (*inputs->samples)
+        cli_warn(cli,
+                 "inputs differ in their first dimension (%s): the batch of the file is "
+                 "taken to be %.0f",
+                 inputs->samples, inputs->batch);
+    if (*inputs->unknown)
+        cli_warn(cli, "--dimension: the file has no dimension %s", inputs->unknown);
+}
+
 static bool
 run(struct cli *cli, const struct onnx2graph_args *args)
 {
@@ -182,6 +197,7 @@ run(struct cli *cli, const struct onnx2graph_args *args)
     if (ok) {
         if (inputs.weights > 0 && !args->input_given)
             warn_of_inputs(cli, &inputs);
+        warn_of_dimensions(cli, &inputs);
         say(cli, &network);
         ok = write_graph(cli, &settings, !args->no_job_given, &network);
     }

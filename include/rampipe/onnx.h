@@ -37,12 +37,18 @@ struct onnx_inputs {
     size_t weights;   /* the number of inputs taken for weights */
     char unsure[200]; /* weights of which only the shape says that they are no data */
     char data[300];   /* inputs taken for data */
+    /* "x: 8, y: 1": the data whose first dimensions, the samples, are not all the same;
+     * empty: they are */
+    char samples[300];
+    char unknown[200]; /* names of options->dimension that the file does not have */
+    double batch;      /* samples of the file if they differ, those of the first input */
 };
 
 /**
  * Reads a model, plain or gzip, as the network of its forward pass. The first dimension
- * of the inputs is the batch. If options->batch differs from the file's batch, the work
- * and the outputs of all layers are scaled in proportion. Nodes that are computed from
+ * of the inputs is the batch; if they differ, that of the first one. If options->batch
+ * differs from the file's batch, the work and the outputs of all layers are scaled in
+ * proportion. Nodes that are computed from
  * constants alone, and nodes that only give a tensor another shape, become no layers. A
  * file without values has its weights among the inputs; these are parameters, as
  * initialisers are, and *inputs counts them. If the model has several outputs, one last

@@ -544,7 +544,7 @@ build(struct onnx_building *b)
     ok = ok && onnx_find_weights(b);
     if (ok)
         onnx_mark_trained(b);
-    ok = ok && start_inputs(b);
+    ok = ok && start_inputs(b) && onnx_check_samples(b);
     inputs = b->network->nlayers;
     for (size_t i = 0; ok && i < b->graph->n_node; i++) {
         node.message = b->graph->node[i];

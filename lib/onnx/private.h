@@ -144,6 +144,10 @@ bool onnx_take_info(const struct onnx_building *b, const Onnx__ValueInfo *info,
                     enum onnx_shape_of of, struct onnx_tensor *tensor);
 /* Makes initialisers of the inputs that are weights. All values must have been added. */
 bool onnx_find_weights(struct onnx_building *b);
+/* Lists the inputs that are data in inputs->samples if their first dimensions differ, and
+ * in inputs->unknown the dimensions of the options that the file does not have. False: an
+ * input has no samples, *err. */
+bool onnx_check_samples(struct onnx_building *b);
 /* Marks the values that a gradient reaches. Initialisers that no gradient reaches, such
  * as a mask that is compared with 0, are then no parameters. */
 void onnx_mark_trained(struct onnx_building *b);

@@ -408,6 +408,111 @@ onnx_find_weights(struct onnx_building *b)
     return ok;
 }
 
+/* ---- samples -------------------------------------------------------------- */
+
+/* The first dimension of an input; NULL: it is no data, or has no dimensions. */
+static const Onnx__Dimension *
+samples_of(const struct onnx_building *b, size_t i, const struct onnx_value **value)
+{
+    *value = value_of(b, i);
+    return *value && (*value)->tensor.rank > 0
+               ? b->graph->input[i]->type->tensor->shape->dim[0]
+               : NULL;
+}
+
+/* Do two first dimensions differ? Names without a size, which all stand for one sample,
+ * do if they are different. */
+static bool
+differs(const Onnx__Dimension *x, int64_t nx, const Onnx__Dimension *y, int64_t ny)
+{
+    bool names = nx == 1 && x->size_case == ONNX__DIMENSION__SIZE_SYMBOL &&
+                 y->size_case == ONNX__DIMENSION__SIZE_SYMBOL;
+    return nx != ny || (names && strcmp(x->symbol, y->symbol) != 0);
+}
+
+/* Lists the inputs that are data with their samples, "x: 8, y: n". */
+static void
+list_samples(struct onnx_building *b)
+{
+    const struct onnx_value *value;
+    b->inputs->batch = b->batch > 0 ? b->batch : 1;
+    for (size_t i = 0; i < b->graph->n_input; i++) {
+        const Onnx__Dimension *dim = samples_of(b, i, &value);
+        char name[ONNX_NAME_MAX], symbol[ONNX_NAME_MAX], text[2 * ONNX_NAME_MAX + 4];
+        if (!dim)
+            continue;
+        if (dim->size_case == ONNX__DIMENSION__SIZE_SYMBOL && value->tensor.dim[0] == 1)
+            onnx_clean(dim->symbol, symbol);
+        else
+            snprintf(symbol, sizeof symbol, "%lld", (long long)value->tensor.dim[0]);
+        snprintf(text, sizeof text, "%s: %s", onnx_clean(b->graph->input[i]->name, name),
+                 symbol);
+        (void)rec_list_name(b->inputs->samples, sizeof b->inputs->samples, text);
+    }
+}
+
+/* Has a value a dimension of this name? */
+static bool
+has_dimension(const Onnx__ValueInfo *info, const char *name)
+{
+    const Onnx__TensorType *type = info->type ? info->type->tensor : NULL;
+    for (size_t i = 0; type && type->shape && i < type->shape->n_dim; i++)
+        if (type->shape->dim[i]->size_case == ONNX__DIMENSION__SIZE_SYMBOL &&
+            strcmp(type->shape->dim[i]->symbol, name) == 0)
+            return true;
+    return false;
+}
+
+/* Lists the dimensions to which the options give a size, and that the file does not
+ * have. */
+static void
+list_unknown(struct onnx_building *b)
+{
+    const Onnx__Graph *graph = b->graph;
+    char text[ONNX_NAME_MAX];
+    for (size_t k = 0; k < b->options->ndimensions; k++) {
+        const char *name = b->options->dimension[k].name;
+        bool there = false;
+        for (size_t i = 0; i < graph->n_input && !there; i++)
+            there = has_dimension(graph->input[i], name);
+        for (size_t i = 0; i < graph->n_value_info && !there; i++)
+            there = has_dimension(graph->value_info[i], name);
+        for (size_t i = 0; i < graph->n_output && !there; i++)
+            there = has_dimension(graph->output[i], name);
+        if (!there)
+            (void)rec_list_name(b->inputs->unknown, sizeof b->inputs->unknown,
+                                onnx_clean(name, text));
+    }
+}
+
+bool
+onnx_check_samples(struct onnx_building *b)
+{
+    const struct onnx_value *value, *first = NULL;
+    const Onnx__Dimension *dim, *of_first = NULL;
+    char name[ONNX_NAME_MAX];
+    bool differ = false;
+    for (size_t i = 0; i < b->graph->n_input; i++) {
+        if (!(dim = samples_of(b, i, &value)))
+            continue;
+        if (value->tensor.dim[0] == 0)
+            return rec_fail(b->err, REC_DATA,
+                            "%s: the input '%s' has no samples: its "
+                            "first dimension is 0",
+                            b->name, onnx_clean(b->graph->input[i]->name, name));
+        differ = differ || (first && differs(dim, value->tensor.dim[0], of_first,
+                                             first->tensor.dim[0]));
+        if (!first) {
+            first = value;
+            of_first = dim;
+        }
+    }
+    if (differ)
+        list_samples(b);
+    list_unknown(b);
+    return true;
+}
+
 /* ---- gradients ------------------------------------------------------------ */
 
 static void
