@@ -59,6 +59,9 @@ struct task {
  * empty, an escape is wrong or a quote is not closed. */
 bool task_read(struct task *task, const struct rec_reader *reader, const struct rec *rec,
                struct rec_error *err) REC_MUST_CHECK;
+/** Checks what task_read() checks of a task as a whole: its environment, and that its
+ * streams are files. REC_DATA: they are not. */
+bool task_check_form(const struct task *task, struct rec_error *err) REC_MUST_CHECK;
 /** Writes the record of a task, with normalised names. */
 void task_write(struct rec_writer *writer, const struct task *task);
 void task_free(struct task *task);
@@ -250,6 +253,8 @@ void task_hazards_free(struct task_hazards *hazards);
 bool task_hazards_add(struct task_hazards *hazards, const struct task *task,
                       const struct task_edge **edges, size_t *nedges,
                       struct rec_error *err) REC_MUST_CHECK;
+/** Has a task with this id been added? */
+bool task_hazards_know(const struct task_hazards *hazards, struct rec_str id);
 /** The receiver of gathers. A gather is a node that is not a task: many tasks wait for
  * many others through it. Gathers are numbered 0, 1, ... */
 struct task_gathers {

@@ -59,19 +59,11 @@ run_give_up(struct run *run)
 
 /* ---- input --------------------------------------------------------------- */
 
-/* Checks the streams of a call and the results that a task reads. A worker has one set of
- * streams for all its calls, so a call cannot redirect them. A result must belong to a
- * task that stands before this one, for else it could never come. */
+/* Checks the results that a task reads: each must belong to a task that stands before
+ * this one, for else it could never come. */
 static bool
-check_call(struct run *run, const struct task *task)
+check_results(struct run *run, const struct task *task)
 {
-    if (task->call &&
-        (task->standard_input || task->standard_output || task->standard_error))
-        return rec_reader_fail(
-            run->reader, run->err,
-            "task '%s' is a call, which uses the streams of its worker: leave out "
-            "stdin=, stdout= and stderr=",
-            task->id);
     for (size_t i = 0; i < task->reads.n; i++) {
         const char *kind, *name = task->reads.name[i];
         struct rec_str id = task_output(name, &kind);
@@ -93,12 +85,6 @@ check_needs(struct run *run, const struct task *task)
     const struct run_options *o = run->options;
     const char *kind;
     const struct run_task *from;
-    struct rec_str rest = rec_str(task->env ? task->env : "a="), part;
-    while (rec_str_split(&rest, ',', &part))
-        if (!memchr(part.ptr, '=', part.len) || *part.ptr == '=')
-            return rec_reader_fail(run->reader, run->err,
-                                   "env of task '%s' must be NAME=VALUE,..., got '%.*s'",
-                                   task->id, REC_SAID(part));
     if (task->cores > o->cores)
         return rec_reader_fail(run->reader, run->err,
                                "task '%s' needs %u cores, but there are only %u",
@@ -108,12 +94,7 @@ check_needs(struct run *run, const struct task *task)
             run->reader, run->err,
             "task '%s' needs %.15g bytes of memory, but there are only %.15g", task->id,
             task->memory, o->memory);
-    if ((task->standard_output && *task->standard_output == '@') ||
-        (task->standard_error && *task->standard_error == '@'))
-        return rec_reader_fail(
-            run->reader, run->err,
-            "stdout= and stderr= of task '%s' must be files, not @NAMEs", task->id);
-    if (!check_call(run, task))
+    if (!check_results(run, task))
         return false;
     if (!task->standard_input || *task->standard_input != '@')
         return true;

@@ -406,6 +406,12 @@ task_hazards_writers(struct task_hazards *h, const char *name,
 /* ---- a task -------------------------------------------------------------- */
 
 bool
+task_hazards_know(const struct task_hazards *h, struct rec_str id)
+{
+    return rec_map_get(&h->ids, id) != NONE;
+}
+
+bool
 task_hazards_add(struct task_hazards *h, const struct task *task,
                  const struct task_edge **edges, size_t *nedges, struct rec_error *err)
 {

@@ -500,6 +500,28 @@ task_list_free(struct task_list *list)
     free(list);
 }
 
+/* Results and outputs that a task waits for must be those of tasks in front of it. */
+static bool
+check_outputs(const struct task_list *list, const struct task *task,
+              struct rec_error *err)
+{
+    for (size_t i = 0; i < task->reads.n; i++) {
+        const char *kind, *name = task->reads.name[i];
+        struct rec_str id = task_output(name, &kind);
+        bool needed =
+            name == task->standard_input || (id.ptr && strcmp(kind, "result") == 0);
+        if (*name == '@' && needed &&
+            (!id.ptr || !task_hazards_know(list->hazards, id) ||
+             (name == task->standard_input && strcmp(kind, "result") == 0)))
+            return rec_fail(err, REC_DATA,
+                            "'%.300s' is not the %s of a task in front of task '%.200s', "
+                            "which reads it",
+                            name, name == task->standard_input ? "output" : "result",
+                            task->id);
+    }
+    return true;
+}
+
 bool
 task_list_add(struct task_list *list, const struct task *task, struct rec_error *err)
 {
@@ -510,6 +532,9 @@ task_list_add(struct task_list *list, const struct task *task, struct rec_error 
                         "task '%.200s': a name must not begin with '" GATHER
                         "', which marks the nodes through which many tasks wait",
                         task->id);
+    if (!task_check_form(task, err) ||
+        (list->form != TASK_CHECK && !check_outputs(list, task, err)))
+        return false;
     if (list->form == TASK_MAKEFILE && task->call)
         return rec_fail(
             err, REC_DATA,

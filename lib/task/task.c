@@ -187,6 +187,54 @@ read_numbers(struct task *task, const struct rec_reader *reader, const struct re
     return true;
 }
 
+/* Is a part of the environment NAME=VALUE? Without '=' it would be a command of env(1). */
+static bool
+check_env(const struct task *task, struct rec_error *err)
+{
+    struct rec_str rest = rec_str(task->env ? task->env : "a="), part;
+    while (rec_str_split(&rest, ',', &part))
+        if (!memchr(part.ptr, '=', part.len) || *part.ptr == '=')
+            return rec_fail(err, REC_DATA,
+                            "env of task '%s' must be NAME=VALUE,..., got '%.*s'",
+                            task->id, REC_SAID(part));
+    return true;
+}
+
+/* A worker has one set of streams for all its calls, so a call cannot redirect them. */
+bool
+task_check_form(const struct task *task, struct rec_error *err)
+{
+    if (!check_env(task, err))
+        return false;
+    if ((task->standard_output && *task->standard_output == '@') ||
+        (task->standard_error && *task->standard_error == '@'))
+        return rec_fail(err, REC_DATA,
+                        "stdout= and stderr= of task '%s' must be files, not @NAMEs",
+                        task->id);
+    return !task->call ||
+           !(task->standard_input || task->standard_output || task->standard_error) ||
+           rec_fail(err, REC_DATA,
+                    "task '%s' is a call, which uses the streams of its worker: leave "
+                    "out stdin=, stdout= and stderr=",
+                    task->id);
+}
+
+/* Reads the keys whose values are texts and names. */
+static bool
+read_keys(struct task *task, const struct rec_reader *reader, const struct rec *rec,
+          struct rec_error *err)
+{
+    return read_text(task, reader, rec, "cwd", &task->cwd, err) &&
+           read_text(task, reader, rec, "env", &task->env, err) &&
+           read_text(task, reader, rec, "call", &task->call, err) &&
+           read_stream(task, reader, rec, "stdin", &task->standard_input, &task->reads,
+                       err) &&
+           read_stream(task, reader, rec, "stdout", &task->standard_output, &task->writes,
+                       err) &&
+           read_stream(task, reader, rec, "stderr", &task->standard_error, &task->writes,
+                       err);
+}
+
 bool
 task_read(struct task *task, const struct rec_reader *reader, const struct rec *rec,
           struct rec_error *err)
@@ -208,15 +256,8 @@ task_read(struct task *task, const struct rec_reader *reader, const struct rec *
            (task->command = rec_arena_copy(&task->arena, rec->field[COMMAND], err)) &&
            read_names(task, reader, rec->field[READS], "READS", &task->reads, err) &&
            read_names(task, reader, rec->field[WRITES], "WRITES", &task->writes, err) &&
-           read_text(task, reader, rec, "cwd", &task->cwd, err) &&
-           read_text(task, reader, rec, "env", &task->env, err) &&
-           read_text(task, reader, rec, "call", &task->call, err) &&
-           read_stream(task, reader, rec, "stdin", &task->standard_input, &task->reads,
-                       err) &&
-           read_stream(task, reader, rec, "stdout", &task->standard_output, &task->writes,
-                       err) &&
-           read_stream(task, reader, rec, "stderr", &task->standard_error, &task->writes,
-                       err);
+           read_keys(task, reader, rec, err) &&
+           (task_check_form(task, err) || rec_locate(reader, err));
 }
 
 /* ---- a stream of them ----------------------------------------------------- */
