@@ -3,6 +3,7 @@
  * check of names. Each form takes a task and its edges (struct task_list: add). Pictures
  * and Makefiles are written as tasks come; graph and check need all tasks first.
  */
+#include "makefile.h"
 #include "rampipe/task.h"
 
 #include <math.h>
@@ -196,105 +197,6 @@ add_to_dot(struct task_list *list, const struct task *task, const struct task_ed
 
 /* ---- make ---------------------------------------------------------------- */
 
-/* Writes a task's name as a target: bytes that may mean something to make become _XX. */
-static void
-put_target(struct rec_writer *w, const char *id)
-{
-    rec_printf(w, "task-");
-    for (; *id; id++) {
-        unsigned char c = (unsigned char)*id;
-        if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-            c == '-' || c == '.' || c == '/')
-            rec_put_bytes(w, id, 1);
-        else
-            rec_printf(w, "_%02X", c);
-    }
-}
-
-/* Writes a word of a recipe, quoted so that neither make nor the shell changes it. */
-static void
-put_word(struct rec_writer *w, const char *text)
-{
-    rec_put_bytes(w, "'", 1);
-    for (; *text; text++) {
-        if (*text == '\'')
-            rec_printf(w, "'\\''");
-        else if (*text == '$')
-            rec_printf(w, "$$");
-        else
-            rec_put_bytes(w, text, 1);
-    }
-    rec_put_bytes(w, "'", 1);
-}
-
-/* As put_word(), for a text with the escapes of a record. */
-static bool
-put_unescaped(struct rec_writer *w, struct rec_str text, struct rec_error *err)
-{
-    char *plain = malloc(text.len + 1);
-    if (!plain)
-        return rec_fail_memory(err);
-    task_unescape(plain, text);
-    put_word(w, plain);
-    free(plain);
-    return true;
-}
-
-/* Writes what stands in front of a command: the change to its folder, its environment. */
-static bool
-put_place(struct rec_writer *w, const struct task *task, struct rec_error *err)
-{
-    struct rec_str env = rec_str(task->env ? task->env : ""), part;
-    if (task->cwd) {
-        rec_printf(w,
-                   "( cd "); /* a subshell: its streams are opened outside the folder */
-        if (!put_unescaped(w, rec_str(task->cwd), err))
-            return false;
-        rec_printf(w, " && ");
-    }
-    if (env.len == 0)
-        return true;
-    rec_printf(w, "env ");
-    while (rec_str_split(&env, ',', &part)) {
-        if (!put_unescaped(w, part, err))
-            return false;
-        rec_put_bytes(w, " ", 1);
-    }
-    return true;
-}
-
-static bool
-put_command(struct rec_writer *w, const struct task *task, struct rec_error *err)
-{
-    struct rec_str rest = rec_str(task->command);
-    char *word = malloc(rest.len + 1);
-    const char *const stream[] = {task->standard_input, task->standard_output,
-                                  task->standard_error};
-    static const char *const arrow[] = {" <", " >", " 2>"};
-    if (!word)
-        return rec_fail_memory(err);
-    rec_printf(w, "\t%s@", task->ok_any ? "-" : "");
-    if (!put_place(w, task, err)) {
-        free(word);
-        return false;
-    }
-    for (size_t i = 0; task_word(&rest, word) > 0; i++) {
-        if (i > 0)
-            rec_put_bytes(w, " ", 1);
-        put_word(w, word);
-    }
-    free(word);
-    if (task->cwd)
-        rec_printf(w, " )");
-    for (size_t i = 0; i < 3; i++)
-        if (stream[i]) {
-            rec_printf(w, "%s", arrow[i]);
-            put_word(w, stream[i]);
-        }
-    rec_put_bytes(w, "\n", 1);
-    return true;
-}
-
 /* Writes a target and its prerequisites. */
 static void
 put_rule(struct task_list *list, const char *id, const struct task_edge *edge,
@@ -302,13 +204,13 @@ put_rule(struct task_list *list, const char *id, const struct task_edge *edge,
 {
     struct rec_writer *w = list->writer;
     rec_printf(w, ".PHONY: ");
-    put_target(w, id);
+    task_make_target(w, id);
     rec_printf(w, "\n");
-    put_target(w, id);
+    task_make_target(w, id);
     rec_printf(w, ":");
     for (size_t i = 0; i < nedges; i++) {
         rec_put_bytes(w, " ", 1);
-        put_target(w, list->op[source(list, &edge[i])].id);
+        task_make_target(w, list->op[source(list, &edge[i])].id);
     }
     if (list->fences > 0)
         rec_printf(w, " fence-%u", list->fences);
@@ -323,10 +225,10 @@ add_to_makefile(struct task_list *list, const struct task *task,
     if (!keep_task(list, task, err))
         return false;
     rec_printf(w, "all: ");
-    put_target(w, task->id);
+    task_make_target(w, task->id);
     rec_printf(w, "\n");
     put_rule(list, task->id, edge, nedges);
-    return put_command(w, task, err);
+    return task_make_command(w, task, err);
 }
 
 /* ---- checks -------------------------------------------------------------- */
@@ -560,7 +462,7 @@ put_fence(struct task_list *list)
         rec_printf(w, " fence-%u", list->fences);
     for (size_t i = list->behind; i < list->nops; i++) {
         rec_put_bytes(w, " ", 1);
-        put_target(w, list->op[i].id);
+        task_make_target(w, list->op[i].id);
     }
     rec_put_bytes(w, "\n", 1);
 }

@@ -187,7 +187,8 @@ read_numbers(struct task *task, const struct rec_reader *reader, const struct re
     return true;
 }
 
-/* Is a part of the environment NAME=VALUE? Without '=' it would be a command of env(1). */
+/* Is each part of the environment NAME=VALUE? Without '=' it would be a command of
+ * env(1). */
 static bool
 check_env(const struct task *task, struct rec_error *err)
 {

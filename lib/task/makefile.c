@@ -1,0 +1,102 @@
+/* Tasks as rules of a Makefile: names of targets, and recipes. */
+#include "makefile.h"
+
+#include <stdlib.h>
+
+void
+task_make_target(struct rec_writer *w, const char *id)
+{
+    rec_printf(w, "task-");
+    for (; *id; id++) {
+        unsigned char c = (unsigned char)*id;
+        if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+            c == '-' || c == '.' || c == '/')
+            rec_put_bytes(w, id, 1);
+        else
+            rec_printf(w, "_%02X", c);
+    }
+}
+
+/* Writes a word of a recipe, quoted so that neither make nor the shell changes it. */
+static void
+put_word(struct rec_writer *w, const char *text)
+{
+    rec_put_bytes(w, "'", 1);
+    for (; *text; text++) {
+        if (*text == '\'')
+            rec_printf(w, "'\\''");
+        else if (*text == '$')
+            rec_printf(w, "$$");
+        else
+            rec_put_bytes(w, text, 1);
+    }
+    rec_put_bytes(w, "'", 1);
+}
+
+/* As put_word(), for a text with the escapes of a record. */
+static bool
+put_unescaped(struct rec_writer *w, struct rec_str text, struct rec_error *err)
+{
+    char *plain = malloc(text.len + 1);
+    if (!plain)
+        return rec_fail_memory(err);
+    task_unescape(plain, text);
+    put_word(w, plain);
+    free(plain);
+    return true;
+}
+
+/* Writes what stands in front of a command: the change to its folder, its environment. */
+static bool
+put_place(struct rec_writer *w, const struct task *task, struct rec_error *err)
+{
+    struct rec_str env = rec_str(task->env ? task->env : ""), part;
+    if (task->cwd) {
+        rec_printf(w,
+                   "( cd "); /* a subshell: its streams are opened outside the folder */
+        if (!put_unescaped(w, rec_str(task->cwd), err))
+            return false;
+        rec_printf(w, " && ");
+    }
+    if (env.len == 0)
+        return true;
+    rec_printf(w, "env ");
+    while (rec_str_split(&env, ',', &part)) {
+        if (!put_unescaped(w, part, err))
+            return false;
+        rec_put_bytes(w, " ", 1);
+    }
+    return true;
+}
+
+bool
+task_make_command(struct rec_writer *w, const struct task *task, struct rec_error *err)
+{
+    struct rec_str rest = rec_str(task->command);
+    char *word = malloc(rest.len + 1);
+    const char *const stream[] = {task->standard_input, task->standard_output,
+                                  task->standard_error};
+    static const char *const arrow[] = {" <", " >", " 2>"};
+    if (!word)
+        return rec_fail_memory(err);
+    rec_printf(w, "\t%s@", task->ok_any ? "-" : "");
+    if (!put_place(w, task, err)) {
+        free(word);
+        return false;
+    }
+    for (size_t i = 0; task_word(&rest, word) > 0; i++) {
+        if (i > 0)
+            rec_put_bytes(w, " ", 1);
+        put_word(w, word);
+    }
+    free(word);
+    if (task->cwd)
+        rec_printf(w, " )");
+    for (size_t i = 0; i < 3; i++)
+        if (stream[i]) {
+            rec_printf(w, "%s", arrow[i]);
+            put_word(w, stream[i]);
+        }
+    rec_put_bytes(w, "\n", 1);
+    return true;
+}
