@@ -324,6 +324,11 @@ run(struct cli *cli, const struct task2graph_args *args)
         write_job(&r);
     if (ok)
         warn_of_late(cli, task_list_late(r.list));
+    if (ok && task_list_dropped(r.list) > 0)
+        cli_warn(cli,
+                 "tasks whose timeout=, retries=, cores= or memory= is left out, since "
+                 "make knows none of them: %llu",
+                 (unsigned long long)task_list_dropped(r.list));
     if (ok && args->costs_given)
         say_unmeasured(&r, args->costs_arg);
     task_costs_free(&r.costs);

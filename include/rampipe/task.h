@@ -323,6 +323,9 @@ bool task_list_end(struct task_list *list, struct rec_error *err) REC_MUST_CHECK
 const struct task_late *task_list_late(const struct task_list *list);
 /** The number of tasks so far. */
 uint64_t task_list_count(const struct task_list *list);
+/** With TASK_MAKEFILE, the number of tasks whose timeout=, retries=, cores= or memory= is
+ * not in the Makefile. */
+uint64_t task_list_dropped(const struct task_list *list);
 
 REC_END_DECLS
 

@@ -34,6 +34,7 @@ struct task_list {
     double cost;
     struct task_hazards *hazards;
     uint64_t count;
+    uint64_t dropped; /* tasks of which a Makefile cannot say all */
     uint32_t fences;
     uint32_t behind; /* the first op behind the last fence */
     struct op *op;   /* tasks, gathers, and in a graph fences */
@@ -228,6 +229,7 @@ add_to_makefile(struct task_list *list, const struct task *task,
     task_make_target(w, task->id);
     rec_printf(w, "\n");
     put_rule(list, task->id, edge, nedges);
+    list->dropped += task_make_drops(task);
     return task_make_command(w, task, err);
 }
 
@@ -437,12 +439,8 @@ task_list_add(struct task_list *list, const struct task *task, struct rec_error 
     if (!task_check_form(task, err) ||
         (list->form != TASK_CHECK && !check_outputs(list, task, err)))
         return false;
-    if (list->form == TASK_MAKEFILE && task->call)
-        return rec_fail(
-            err, REC_DATA,
-            "task '%.200s' is a call, and make has no workers to give it to: run it "
-            "with runtasks",
-            task->id);
+    if (list->form == TASK_MAKEFILE && !task_make_check(task, err))
+        return false;
     if (!rec_grow(&list->task, &list->task_room, list->count + 1, sizeof *list->task,
                   err) ||
         !task_hazards_add(list->hazards, task, &edge, &nedges, err))
@@ -496,6 +494,12 @@ const struct task_late *
 task_list_late(const struct task_list *list)
 {
     return task_hazards_late(list->hazards);
+}
+
+uint64_t
+task_list_dropped(const struct task_list *list)
+{
+    return list->dropped;
 }
 
 uint64_t

@@ -1,6 +1,7 @@
 /* Tasks as rules of a Makefile: names of targets, and recipes. */
 #include "makefile.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 void
@@ -99,4 +100,45 @@ task_make_command(struct rec_writer *w, const struct task *task, struct rec_erro
         }
     rec_put_bytes(w, "\n", 1);
     return true;
+}
+
+/* ---- what make cannot do ------------------------------------------------- */
+
+/* A line end ends a recipe, even between quotes. In records it is an escape, %0A. */
+static bool
+has_line_end(const char *text, bool escaped)
+{
+    return text && (escaped ? strstr(text, "%0A") || strstr(text, "%0a")
+                            : strchr(text, '\n') != NULL);
+}
+
+bool
+task_make_check(const struct task *task, struct rec_error *err)
+{
+    if (task->call)
+        return rec_fail(
+            err, REC_DATA,
+            "task '%.200s' is a call, and make has no workers to give it to: run it "
+            "with runtasks",
+            task->id);
+    if (task->standard_input && *task->standard_input == '@')
+        return rec_fail(err, REC_DATA,
+                        "task '%.200s' has stdin=%.200s, and make keeps no output of "
+                        "tasks: read the file of its stdout= or stderr=",
+                        task->id, task->standard_input);
+    return !(has_line_end(task->cwd, true) || has_line_end(task->env, true) ||
+             has_line_end(task->standard_input, false) ||
+             has_line_end(task->standard_output, false) ||
+             has_line_end(task->standard_error, false)) ||
+           rec_fail(err, REC_DATA,
+                    "task '%.200s' has a line end in cwd=, env= or a stream, which a "
+                    "Makefile cannot hold: run it with runtasks",
+                    task->id);
+}
+
+bool
+task_make_drops(const struct task *task)
+{
+    return !isinf(task->timeout) || task->cores > 1 || task->memory > 0 ||
+           (task->retries != TASK_NOT_GIVEN && task->retries > 0);
 }
