@@ -122,7 +122,8 @@ static bool
 take_fence(struct reading *r, struct rec_str id)
 {
     char *name = strndup(id.ptr, id.len);
-    bool ok = name ? task_list_fence(r->list, name, &r->cli->err)
+    bool ok = name ? task_list_fence(r->list, name, &r->cli->err) ||
+                         rec_locate(r->cli->reader, &r->cli->err)
                    : rec_fail_memory(&r->cli->err);
     free(name);
     return ok;
@@ -190,7 +191,8 @@ add_fence(struct reading *r)
         rec_text_field(r->cli->writer, id);
         rec_end(r->cli->writer);
     }
-    return task_list_fence(r->list, id, &r->cli->err);
+    return task_list_fence(r->list, id, &r->cli->err) ||
+           rec_locate(r->cli->reader, &r->cli->err);
 }
 
 static bool

@@ -314,7 +314,8 @@ void task_list_free(struct task_list *list);
 /** Adds the next task. */
 bool task_list_add(struct task_list *list, const struct task *task,
                    struct rec_error *err) REC_MUST_CHECK;
-/** Adds a fence. In a graph it is an op of this name that takes no time. */
+/** Adds a fence. In a graph or picture it is an op of this name that takes no time.
+ * REC_DATA: another op there has the name. */
 bool task_list_fence(struct task_list *list, const char *id,
                      struct rec_error *err) REC_MUST_CHECK;
 /** To be called after the last task. REC_NO: TASK_CHECK found something. */

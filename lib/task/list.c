@@ -45,7 +45,7 @@ struct task_list {
     struct task_gathers gathers;
     struct dep *dep;
     size_t ndeps, dep_room;
-    struct rec_map names;
+    struct rec_map names, fence_ids;
     struct used *used;
     size_t nused, used_room;
     struct rec_arena arena;
@@ -111,20 +111,6 @@ add_to_graph(struct task_list *list, const struct task *task,
            keep_dep(list, list->behind - 1, op, FENCE, err);
 }
 
-/* A fence is an op that takes no time. It waits for the ops since the last fence that no
- * other op waits for: through them it waits for all. */
-static bool
-add_fence_op(struct task_list *list, const char *id, struct rec_error *err)
-{
-    uint32_t op = (uint32_t)list->nops;
-    if (!keep_op(list, id, 0, 0, err))
-        return false;
-    for (uint32_t i = list->fences > 0 ? list->behind - 1 : 0; i < op; i++)
-        if (!list->op[i].awaited && !keep_dep(list, i, op, FENCE, err))
-            return false;
-    return true;
-}
-
 static void
 write_graph(struct task_list *list)
 {
@@ -167,22 +153,30 @@ put_quoted(struct rec_writer *w, const char *text)
     rec_put_bytes(w, "\"", 1);
 }
 
+/* Writes an edge; solid if it is one by data. */
+static void
+put_arrow(struct rec_writer *w, const char *src, const char *dst, int hazard)
+{
+    rec_printf(w, "  ");
+    put_quoted(w, src);
+    rec_printf(w, " -> ");
+    put_quoted(w, dst);
+    rec_printf(w, hazard == TASK_RAW ? ";\n" : " [style=dashed, label=%s];\n",
+               hazard_names[hazard]);
+}
+
 /* Writes a node with its attributes `looks`, and the edges that lead to it. */
 static void
 put_node(struct task_list *list, const char *id, const char *looks,
          const struct task_edge *edge, size_t nedges)
 {
-    struct rec_writer *w = list->writer;
-    rec_printf(w, "  ");
-    put_quoted(w, id);
-    rec_printf(w, "%s", looks);
+    rec_printf(list->writer, "  ");
+    put_quoted(list->writer, id);
+    rec_printf(list->writer, "%s", looks);
     for (size_t i = 0; i < nedges; i++) {
-        rec_printf(w, "  ");
-        put_quoted(w, list->op[source(list, &edge[i])].id);
-        rec_printf(w, " -> ");
-        put_quoted(w, id);
-        rec_printf(w, edge[i].hazard == TASK_RAW ? ";\n" : " [style=dashed, label=%s];\n",
-                   hazard_names[edge[i].hazard]);
+        struct op *src = &list->op[source(list, &edge[i])];
+        src->awaited = true;
+        put_arrow(list->writer, src->id, id, (int)edge[i].hazard);
     }
 }
 
@@ -193,6 +187,10 @@ add_to_dot(struct task_list *list, const struct task *task, const struct task_ed
     if (!keep_task(list, task, err))
         return false;
     put_node(list, task->id, ";\n", edge, nedges);
+    if (nedges == 0 && list->fences > 0) {
+        list->op[list->behind - 1].awaited = true;
+        put_arrow(list->writer, list->op[list->behind - 1].id, task->id, FENCE);
+    }
     return true;
 }
 
@@ -400,6 +398,7 @@ task_list_free(struct task_list *list)
     free(list->gather);
     free(list->used);
     rec_map_free(&list->names);
+    rec_map_free(&list->fence_ids);
     rec_arena_free(&list->arena);
     free(list);
 }
@@ -436,6 +435,8 @@ task_list_add(struct task_list *list, const struct task *task, struct rec_error 
                         "task '%.200s': a name must not begin with '" GATHER
                         "', which marks the nodes through which many tasks wait",
                         task->id);
+    if (rec_map_get(&list->fence_ids, rec_str(task->id)) != REC_NONE)
+        return rec_fail(err, REC_DATA, "task '%.200s' has the name of a fence", task->id);
     if (!task_check_form(task, err) ||
         (list->form != TASK_CHECK && !check_outputs(list, task, err)))
         return false;
@@ -465,11 +466,42 @@ put_fence(struct task_list *list)
     rec_put_bytes(w, "\n", 1);
 }
 
+/* A fence is an op that takes no time. It waits for the ops since the last fence that no
+ * other op waits for: through them it waits for all. */
+static bool
+add_fence_op(struct task_list *list, const char *id, struct rec_error *err)
+{
+    uint32_t op = (uint32_t)list->nops;
+    const char *kept;
+    if (rec_map_get(&list->fence_ids, rec_str(id)) != REC_NONE ||
+        task_hazards_know(list->hazards, rec_str(id)) ||
+        strncmp(id, GATHER, strlen(GATHER)) == 0)
+        return rec_fail(err, REC_DATA,
+                        "fence '%.200s' has the name of another op of the graph", id);
+    if (!keep_op(list, id, 0, 0, err))
+        return false;
+    kept = list->op[op].id;
+    if (!rec_map_add(&list->fence_ids, rec_str(kept), op, err))
+        return false;
+    if (list->form == TASK_DOT)
+        put_node(list, id, " [shape=box];\n", NULL, 0);
+    for (uint32_t i = list->fences > 0 ? list->behind - 1 : 0; i < op; i++) {
+        if (list->op[i].awaited)
+            continue;
+        if (list->form == TASK_DOT)
+            put_arrow(list->writer, list->op[i].id, id, FENCE);
+        else if (!keep_dep(list, i, op, FENCE, err))
+            return false;
+    }
+    return true;
+}
+
 bool
 task_list_fence(struct task_list *list, const char *id, struct rec_error *err)
 {
     task_hazards_fence(list->hazards);
-    if (list->form == TASK_GRAPH && !add_fence_op(list, id, err))
+    if ((list->form == TASK_GRAPH || list->form == TASK_DOT) &&
+        !add_fence_op(list, id, err))
         return false;
     if (list->form == TASK_MAKEFILE)
         put_fence(list);

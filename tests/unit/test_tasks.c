@@ -190,16 +190,24 @@ test_first_lines(void **state)
 
 /* ---- lists --------------------------------------------------------------- */
 
+static const char *
+fence_name(const struct rec *rec, char name[8])
+{
+    snprintf(name, 8, "%.*s", (int)rec->field[1].len, rec->field[1].ptr);
+    return name;
+}
+
 static bool
 take_records(struct task_list *list, struct rec_reader *reader, struct rec_error *err)
 {
     struct task task = {0};
     struct rec rec;
+    char name[8];
     int status = 1;
     bool ok = true;
     while (ok && (status = rec_next(reader, &rec, err)) > 0)
         ok = rec.type == REC_FENCE
-                 ? task_list_fence(list, "--", err)
+                 ? task_list_fence(list, fence_name(&rec, name), err)
                  : task_read(&task, reader, &rec, err) && task_list_add(list, &task, err);
     task_free(&task);
     return ok && status == 0;
@@ -228,16 +236,16 @@ test_graph(void **state)
     (void)state;
     assert_string_equal(
         list_as(TASK_GRAPH, "g",
-                "fence\tf\ntask\ta\tinf\t-\tx\ttrue\n"
+                "fence\t-1\ntask\ta\tinf\t-\tx\ttrue\n"
                 "task\tb\tinf\tx\t-\ttrue\tcost=0.5\tmemory=9\n"
-                "fence\tf\nfence\tf\ntask\tc\tinf\tx\tx\ttrue\n"),
+                "fence\t-2\nfence\t-3\ntask\tc\tinf\tx\tx\ttrue\n"),
         "graph\tg\tg\n"
-        "op\tg\t--\ttask\t0\t0\nop\tg\ta\ttask\t2\t0\n"
-        "op\tg\tb\ttask\t0.5\t9\nop\tg\t--\ttask\t0\t0\n"
-        "op\tg\t--\ttask\t0\t0\nop\tg\tc\ttask\t2\t0\n"
-        "dep\tg\t--\ta\t0\thazard=fence\ndep\tg\ta\tb\t0\thazard=raw\n"
-        "dep\tg\tb\t--\t0\thazard=fence\ndep\tg\t--\t--\t0\thazard=fence\n"
-        "dep\tg\t--\tc\t0\thazard=fence\n");
+        "op\tg\t-1\ttask\t0\t0\nop\tg\ta\ttask\t2\t0\n"
+        "op\tg\tb\ttask\t0.5\t9\nop\tg\t-2\ttask\t0\t0\n"
+        "op\tg\t-3\ttask\t0\t0\nop\tg\tc\ttask\t2\t0\n"
+        "dep\tg\t-1\ta\t0\thazard=fence\ndep\tg\ta\tb\t0\thazard=raw\n"
+        "dep\tg\tb\t-2\t0\thazard=fence\ndep\tg\t-2\t-3\t0\thazard=fence\n"
+        "dep\tg\t-3\tc\t0\thazard=fence\n");
 }
 
 static void
