@@ -134,6 +134,7 @@ struct task_file {
     uint64_t line;    /* the line on which `task` began */
     char *word;       /* scratch for one word or name */
     size_t room;
+    unsigned given; /* bits of the numbers that the task has been given */
 };
 
 enum task_line {

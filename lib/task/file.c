@@ -153,6 +153,24 @@ static const char settings[] =
     "reads, writes, run, cost, cores, memory, timeout, cwd, env, stdin, stdout, stderr, "
     "call, retries and ok";
 
+/* A field that is a number, or ok, replaces what stands before it: it may come once. */
+static bool
+is_first(struct task_file *file, const struct rec_reader *reader, struct rec_str key,
+         struct rec_error *err)
+{
+    static const char *const single[] = {"cost",    "cores",   "memory",
+                                         "timeout", "retries", "ok"};
+    for (unsigned i = 0; i < sizeof single / sizeof *single; i++) {
+        if (!rec_str_is(key, single[i]))
+            continue;
+        if (file->given & 1u << i)
+            return rec_reader_fail(reader, err, "task '%s' has this field twice",
+                                   file->task.id);
+        file->given |= 1u << i;
+    }
+    return true;
+}
+
 static bool
 set(struct task_file *file, const struct rec_reader *reader, struct rec_str line,
     struct rec_error *err)
@@ -166,6 +184,8 @@ set(struct task_file *file, const struct rec_reader *reader, struct rec_str line
     while (key.len < line.len && !strchr(" \t", line.ptr[key.len]))
         key.len++;
     value = trim((struct rec_str){line.ptr + key.len, line.len - key.len});
+    if (!is_first(file, reader, key, err))
+        return false;
     if (rec_str_is(key, "reads"))
         return add_names(file, reader, &value, &task->reads, &end, err) &&
                (!end ||
@@ -244,6 +264,7 @@ begin(struct task_file *file, const struct rec_reader *reader, struct rec_str li
                       .reads = {.name = task->reads.name, .room = task->reads.room},
                       .writes = {.name = task->writes.name, .room = task->writes.room}};
     file->open = true;
+    file->given = 0;
     file->line = rec_reader_line(reader);
     if (!(task->id = rec_arena_copy(&task->arena, id, err)) ||
         !add_names(file, reader, &rest, &task->reads, &end, err))
