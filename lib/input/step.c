@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* The work of a layer, with its flops and its bytes multiplied by two factors. A layer
- * without inputs is the input itself: it takes no work. */
+ * that reads nothing is the input itself: it takes no work. */
 static struct device_work
 work_of(const struct input_layer *layer, double bytes, double flops, double moved)
 {
@@ -15,7 +15,9 @@ work_of(const struct input_layer *layer, double bytes, double flops, double move
                                         (layer->in + layer->out + layer->weights) * bytes,
                                .kind = rec_str(layer->kind)};
     memcpy(work.gemm, layer->gemm, sizeof work.gemm);
-    return layer->ninputs ? work : (struct device_work){.kind = rec_str(layer->kind)};
+    return layer->ninputs || layer->weights > 0
+               ? work
+               : (struct device_work){.kind = rec_str(layer->kind)};
 }
 
 struct device_work

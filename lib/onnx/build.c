@@ -315,6 +315,8 @@ add_layer(struct onnx_node *node, struct onnx_value *value, double out)
     snprintf(layer.text, sizeof layer.text, "%s", node->op->name);
     if (ok) {
         n = find_reads(node, reads, &layer);
+        if (n == 0 && onnx_parameters(node) < 2)
+            layer.weights = 0; /* a part or form of one parameter, as a view of it */
         value->layer = (uint32_t)b->network->nlayers;
         ok = input_network_add(b->network, &layer, reads, n, b->err);
     }
@@ -511,24 +513,41 @@ join_ends(struct onnx_building *b)
     return ok;
 }
 
-/* Scales all layers from the file's batch to the one that was asked for. Of a matrix
- * product, the number of products grows if there are several, else their rows M. */
+/* Is a layer made of parameters alone? `of_data` says which layers before it are not. */
+static bool
+is_of_parameters(const struct input_network *network, const struct input_layer *layer,
+                 const bool *of_data)
+{
+    for (size_t i = 0; i < layer->ninputs; i++)
+        if (of_data[network->read[layer->first + i]])
+            return false;
+    return layer->ninputs > 0 || layer->weights > 0;
+}
+
+/* Scales all layers that data reach from the file's batch to the one that was asked for.
+ * Of a matrix product, the number of products grows if there are several, else their rows
+ * M. */
 static bool
 scale(struct onnx_building *b)
 {
     struct input_network *network = b->network;
-    double from = b->batch > 0 ? b->batch : 1, factor, sum = 0;
+    double from = b->batch > 0 ? b->batch : 1, sum = 0;
+    bool *of_data = calloc(network->nlayers, sizeof *of_data);
+    if (!of_data)
+        return rec_fail_memory(b->err);
     network->batch = b->options->batch > 0 ? b->options->batch : from;
-    factor = network->batch / from;
     for (size_t i = 0; i < network->nlayers; i++) {
         struct input_layer *layer = &network->layer[i];
-        double *rows = &layer->gemm[layer->gemm[0] > 1 ? 0 : 1];
+        double *rows = &layer->gemm[layer->gemm[0] > 1 ? 0 : 1], factor;
+        of_data[i] = !is_of_parameters(network, layer, of_data);
+        factor = of_data[i] ? network->batch / from : 1;
         layer->flops *= factor;
         layer->in *= factor;
         layer->out *= factor;
         *rows = ceil(*rows * factor);
         sum += layer->flops + layer->in + layer->out + layer->weights;
     }
+    free(of_data);
     return sum < 1e300 ||
            rec_fail(b->err, REC_DATA, "%s: it is more work than can be counted", b->name);
 }

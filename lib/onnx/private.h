@@ -174,6 +174,8 @@ bool onnx_is_parameter(const struct onnx_node *node, size_t i);
 /* Sets *at to an axis, which counts from the end if it is negative. False: a tensor of
  * this rank has no such axis, *err. */
 bool onnx_axis(struct onnx_node *node, int64_t axis, uint32_t rank, uint32_t *at);
+/* The number of different parameters that a node reads. */
+size_t onnx_parameters(const struct onnx_node *node);
 /* The sum of the elements of the inputs, each input once, without parameters. */
 double onnx_reads(const struct onnx_node *node);
 /* Sets *err to "FILE: node 'NAME' (TYPE): ..." with REC_DATA. Returns false. */

@@ -111,6 +111,21 @@ onnx_reads(const struct onnx_node *node)
     return sum;
 }
 
+size_t
+onnx_parameters(const struct onnx_node *node)
+{
+    const struct onnx_value *value = node->b->value;
+    size_t n = 0;
+    for (size_t i = 0; i < node->nin; i++) {
+        bool seen = !onnx_is_parameter(node, i);
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = onnx_is_parameter(node, k) &&
+                   value[node->in[k]].param == value[node->in[i]].param;
+        n += !seen;
+    }
+    return n;
+}
+
 int
 onnx_list(const struct onnx_node *node, size_t input, const char *attribute,
           int64_t list[ONNX_RANK_MAX], uint32_t *n)
