@@ -131,6 +131,19 @@ W
     ramp-alloc measured.rec | sim | grep -q '^done'
 }
 
+# As onnx2graph (onnx2graph/merged-weights): 64x8 by 8x64, and a sum of 64 * 64, of which each reads no data.
+@test "torch2graph: weights made of other weights are work of each step" {
+    reccheck -q adapter.rec
+    awk -F'\t' '$4 == "forward" { split("", k); for (i = 7; i <= NF; i++) { split($i, p, "="); k[p[1]] = p[2] }
+        print k["type"], k["flops"], k["moved"] / 2, k["param"] / 2, k["gemm"] }' adapter.rec >got
+    diff got - <<'W'
+Input 0 0 0 
+matmul 65536 5120 1024 1x64x64x8
+add 4096 12288 4096 
+linear 32768 4608 0 1x4x64x64
+W
+}
+
 @test "torch2graph: what cannot be traced, counted or read is named, with the way out" {
     diff errors - <<'W'
 3 torch2graph: torch.fx cannot trace block.1 (Gate): symbolically traced variables cannot be used as inputs to control flow; try: python3 -c 'import torch, torch_models; torch.onnx.export(torch_models.gated(), (torch.ones([2, 4], dtype=torch.float32),), "gated.onnx", opset_version=14, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)' && onnx2graph gated.onnx
