@@ -492,6 +492,10 @@ uint64_t rec_reader_line(const struct rec_reader *reader);
 
 /** Is the reader inside a stream that began with a #rampipe header? */
 bool rec_reader_headed(const struct rec_reader *reader);
+/** The number of #rampipe headers so far. A record behind a new one is of another stream
+ * than the record before, even if no #end stands between: the stream in front was written
+ * by hand, or was cut and accepted. */
+uint64_t rec_reader_streams(const struct rec_reader *reader);
 
 /** How many bytes were read so far, before decompression. */
 uint64_t rec_reader_bytes(const struct rec_reader *reader);

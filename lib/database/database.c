@@ -28,6 +28,8 @@ struct database {
     sqlite3_stmt *stream;                     /* inserts into the table of streams */
     bool made;                                /* the tables exist */
     bool open;                                /* a stream has begun */
+    bool headed;                              /* it has a header, */
+    uint64_t header;                          /* which is number ... of the input */
     sqlite3_int64 id;                         /* the id of the open stream */
     uint64_t streams, rows;                   /* committed so far */
     uint64_t pending;                         /* rows of the stream that is open */
@@ -335,30 +337,6 @@ begin(struct database *d, struct rec_error *err)
     return d->made = true;
 }
 
-/* Begins a stream with its first record, unless one is open: its row in the table of
- * streams has the file and the provenance. */
-static bool
-begin_stream(struct database *d, const struct rec_reader *reader, struct rec_error *err)
-{
-    int status;
-    if (d->open)
-        return true;
-    if (!begin(d, err))
-        return false;
-    status = sqlite3_bind_text(d->stream, 1, rec_reader_file(reader), -1, SQLITE_STATIC);
-    if (status == SQLITE_OK)
-        status = sqlite3_bind_text(
-            d->stream, 2, rec_reader_headed(reader) ? rec_reader_provenance(reader) : "",
-            -1, SQLITE_STATIC);
-    if (status != SQLITE_OK)
-        return fail(d, status, err);
-    if (!insert(d, d->stream, err))
-        return false;
-    d->id = sqlite3_last_insert_rowid(d->db);
-    d->pending = 0;
-    return d->open = true;
-}
-
 /* Commits the open transaction, and counts the stream, if it is one. */
 static bool
 end_stream(struct database *d, struct rec_error *err)
@@ -369,6 +347,35 @@ end_stream(struct database *d, struct rec_error *err)
     d->rows += d->open ? d->pending : 0;
     d->open = false;
     return true;
+}
+
+/* Begins a stream with its first record, unless it is open: its row in the table of
+ * streams has the file and the provenance. A stream without a header, or that was cut, is
+ * ended by the header of the next. */
+static bool
+begin_stream(struct database *d, const struct rec_reader *reader, bool mark,
+             struct rec_error *err)
+{
+    bool headed = mark || rec_reader_headed(reader); /* at its #end, too */
+    uint64_t header = rec_reader_streams(reader);
+    int status;
+    if (d->open && d->headed == headed && d->header == header)
+        return true;
+    if ((d->open && !end_stream(d, err)) || !begin(d, err))
+        return false;
+    d->headed = headed;
+    d->header = header;
+    status = sqlite3_bind_text(d->stream, 1, rec_reader_file(reader), -1, SQLITE_STATIC);
+    if (status == SQLITE_OK)
+        status = sqlite3_bind_text(
+            d->stream, 2, headed ? rec_reader_provenance(reader) : "", -1, SQLITE_STATIC);
+    if (status != SQLITE_OK)
+        return fail(d, status, err);
+    if (!insert(d, d->stream, err))
+        return false;
+    d->id = sqlite3_last_insert_rowid(d->db);
+    d->pending = 0;
+    return d->open = true;
 }
 
 bool
@@ -503,7 +510,7 @@ database_take(struct database *d, const struct rec_reader *reader, const struct 
 {
     if (rec->type == REC_COMMENT)
         return true;
-    if (!begin_stream(d, reader, err))
+    if (!begin_stream(d, reader, rec->type == REC_MARK, err))
         return false;
     if (rec->type == REC_MARK)
         return end_stream(d, err);

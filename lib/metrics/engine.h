@@ -78,6 +78,7 @@ struct metrics {
     struct rec_map labels; /* name -> index */
     /* Of a family whose cases share a time line: */
     const char *file; /* the file being read; NULL: none yet */
+    uint64_t header;  /* the number of headers before the last record */
     bool marked;      /* the stream has ended; a record begins the next */
     bool mixed;       /* a stream was refused because it does not belong to this run */
     double before;    /* when the streams before this one ended, seconds */

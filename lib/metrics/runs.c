@@ -94,9 +94,11 @@ metrics_next_stream(struct metrics *m, const struct rec_reader *reader,
                     struct rec_error *err)
 {
     const char *file = rec_reader_file(reader);
-    if (m->file && !m->marked && m->file == file)
+    uint64_t header = rec_reader_streams(reader);
+    if (m->file && !m->marked && m->file == file && m->header == header)
         return true;
     m->file = file;
+    m->header = header;
     m->marked = false;
     m->before = m->last;
     return !m->runs || metrics_end_run(m, err);

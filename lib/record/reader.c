@@ -139,6 +139,12 @@ rec_reader_headed(const struct rec_reader *reader)
 }
 
 uint64_t
+rec_reader_streams(const struct rec_reader *reader)
+{
+    return reader->streams;
+}
+
+uint64_t
 rec_reader_bytes(const struct rec_reader *reader)
 {
     return reader->bytes + (reader->input ? rec_input_bytes(reader->input) : 0);
@@ -216,6 +222,7 @@ open_stream(struct rec_reader *reader, struct rec_str line, struct rec_error *er
     if (reader->headed && !accept_cut(reader, err))
         return false;
     reader->headed = true;
+    reader->streams++;
     reader->exact = is_line(reader, line, REC_HEADER);
     reader->opening = true;
     reader->closed = false;

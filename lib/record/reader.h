@@ -42,6 +42,7 @@ struct rec_reader {
     bool exact;           /* the header is byte for byte what a writer writes */
     bool closed;          /* behind #end: only a header may follow in this file */
     bool opening;         /* header and provenance may still come */
+    uint64_t streams;     /* headers so far */
     struct rec_seal seal; /* of the bytes since the header, up to buffer[summed] */
     size_t summed;
     char *provenance;
