@@ -46,6 +46,8 @@ parse_scaled(struct rec_str digits, int power, double *value)
     const char *e = digits.len ? memchr(digits.ptr, 'e', digits.len) : NULL;
     char text[80];
     int exponent = 0, n;
+    if (!e && digits.len)
+        e = memchr(digits.ptr, 'E', digits.len);
     if (power == 0)
         return rec_parse_num(digits, value);
     if (e &&
