@@ -7,24 +7,31 @@
 
 /* ---- lists --------------------------------------------------------------- */
 
+/* The length of the integer at the beginning of a text; 0: there is none. */
+static size_t
+integer_length(struct rec_str text)
+{
+    size_t minus = text.len > 0 && *text.ptr == '-', n = minus;
+    while (n < text.len && text.ptr[n] >= '0' && text.ptr[n] <= '9')
+        n++;
+    return n > minus ? n : 0;
+}
+
 /* Reads a range A..B. Returns 1; 0: it is another text; -1: a range that is not valid. */
 static int
 read_range(struct rec_str text, struct value *value)
 {
-    size_t first = 0, last;
-    while (first < text.len && text.ptr[first] >= '0' && text.ptr[first] <= '9')
-        first++;
-    last = first + 2;
+    size_t first = integer_length(text), last = first + 2;
+    struct rec_str end;
     if (first == 0 || last >= text.len || memcmp(text.ptr + first, "..", 2) != 0)
         return 0;
-    for (size_t i = last; i < text.len; i++)
-        if (text.ptr[i] < '0' || text.ptr[i] > '9')
-            return 0;
+    end = (struct rec_str){text.ptr + last, text.len - last};
+    if (integer_length(end) != end.len)
+        return 0;
     *value = (struct value){.text = {NULL, 0}, .width = (int)first};
     return rec_parse_uint((struct rec_str){text.ptr, first}, &value->from) &&
-                   rec_parse_uint((struct rec_str){text.ptr + last, text.len - last},
-                                  &value->to) &&
-                   value->from <= value->to && first < 20
+                   rec_parse_uint(end, &value->to) && value->from <= value->to &&
+                   first < 20
                ? 1
                : -1;
 }
@@ -36,7 +43,7 @@ template_add_value(struct task_template *t, struct parameter *parameter,
     struct value value = {.text = text};
     if (ranges && read_range(text, &value) < 0)
         return rec_fail(err, REC_USAGE,
-                        "a range A..B must count up, below 2^64, got '%.*s'",
+                        "a range A..B must count up, from 0 and below 2^64, got '%.*s'",
                         REC_SAID(text));
     if (!rec_grow(&t->value, &t->value_room, t->nvalue + 1, sizeof *t->value, err))
         return false;

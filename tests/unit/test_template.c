@@ -335,7 +335,9 @@ test_wrong_parameters(void **state)
     refused("parameters:\n  a: {b: c}\nname: x\n" RUN, NULL, NULL,
             "!t.yaml:2: a must be a list, and is a map");
     refused("parameters:\n  a: 2..1\nname: x\n" RUN, NULL, NULL,
-            "!t.yaml:2: a range A..B must count up, below 2^64, got '2..1'");
+            "!t.yaml:2: a range A..B must count up, from 0 and below 2^64, got '2..1'");
+    refused("parameters:\n  a: [-2..1]\nname: x\n" RUN, NULL, NULL,
+            "!t.yaml:2: a range A..B must count up, from 0 and below 2^64, got '-2..1'");
     refused("parameters:\n  a: 1..18446744073709551616\nname: x\n" RUN, NULL, NULL,
             "!t.yaml:2: a range A..B must count up");
     refused("parameters: [a]\nname: x\n" RUN, NULL, NULL,
