@@ -12,6 +12,7 @@ add_steps(struct sim_party *p, double n, const struct sim_step *step)
     p->sum.seconds += n * step->seconds;
     p->sum.comm += n * step->comm;
     p->sum.comp += n * step->comp;
+    p->sum.busy += n * step->busy;
 }
 
 /* Counts the part of a step that is over, and took `passed` seconds. It was held up by
@@ -93,6 +94,7 @@ sim_party_stop(struct sim_party *p, double time, struct rec_error *err)
         p->sum.seconds += run->sum.seconds;
         p->sum.comm += run->sum.comm;
         p->sum.comp += run->sum.comp;
+        p->sum.busy += run->sum.busy;
     }
     p->left = run->left;
     p->part = part_of_step(p, time);
@@ -141,6 +143,7 @@ sim_party_mean(struct sim_party *p, double time, struct sim_step *step)
         sum.seconds += p->run->sum.seconds;
         sum.comm += p->run->sum.comm;
         sum.comp += p->run->sum.comp;
+        sum.busy += p->run->sum.busy;
     }
     if (!(steps > 0))
         return false;
@@ -148,5 +151,6 @@ sim_party_mean(struct sim_party *p, double time, struct sim_step *step)
     step->seconds = sum.seconds / steps;
     step->comm = sum.comm / steps;
     step->comp = sum.comp / steps;
+    step->busy = sim_mean_busy(sum.busy / steps, &p->alone);
     return true;
 }
