@@ -104,8 +104,7 @@ static inline bool
 add_two(struct pass *p, enum graph_exchange_kind kind, uint32_t a, uint32_t b,
         double bytes, uint32_t *number, struct rec_error *err)
 {
-    uint32_t *known =
-        p->same == GRAPH_SAME_NONE ? NULL : place_of(p, kind, a, b, bytes);
+    uint32_t *known = p->same == GRAPH_SAME_NONE ? NULL : place_of(p, kind, a, b, bytes);
     if (known && *known != GRAPH_NONE && is_of(p->made, *known, kind, a, b, bytes)) {
         *number = *known;
         return true;

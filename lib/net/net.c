@@ -96,7 +96,8 @@ check_keys(const struct rec *rec, struct rec_error *err)
         while (key->name && !rec_str_is(name, key->name))
             key++;
         if (!key->name)
-            return rec_fail(err, REC_USAGE, "%s has no key '%.*s' (see rampipe(5), cluster)",
+            return rec_fail(err, REC_USAGE,
+                            "%s has no key '%.*s' (see rampipe(5), cluster)",
                             rec->spec->kind, REC_SAID(name));
     }
     return true;
