@@ -60,7 +60,8 @@ write_done(void *context, const struct sim_done *done, struct rec_error *err)
 {
     struct sim *sim = context;
     sim->shown = false;
-    return (sim->parts.n == 0 || parts_write(&sim->parts, sim->cli->writer, done, err)) &&
+    return (sim->parts.n == 0 ||
+            parts_write(&sim->parts, sim->cli->writer, done, done->start, err)) &&
            done_write(sim->memo, done, sim->cli->writer, err);
 }
 

@@ -114,7 +114,7 @@ parts_observe(struct parts *parts, struct rec_writer *writer, const struct sim_d
         .run = observe_run, .send = observe_send, .coll = observe_coll, .context = &o};
     struct sim_cost again;
     return sim_layout_observe(done->layout, net, servers, &observer, &again, err) &&
-           parts_write(parts, writer, done, err);
+           parts_write(parts, writer, done, 0, err);
 }
 
 void
@@ -199,15 +199,14 @@ write_slot(const struct parts *parts, struct rec_writer *writer,
 
 bool
 parts_write(struct parts *parts, struct rec_writer *writer, const struct sim_done *done,
-            struct rec_error *err)
+            double start, struct rec_error *err)
 {
     size_t n = 2 * parts->n, kinds = PASSES + parts->nnames;
     struct edge *edge = calloc(n + 1, sizeof *edge);
-    double *room = calloc(kinds, sizeof(double) + sizeof(long)), start = 0, end = 0;
+    double *room = calloc(kinds, sizeof(double) + sizeof(long)), end = 0;
     bool ok = (edge && room && !parts->failed) || rec_fail_memory(err);
     for (size_t i = 0; ok && i < parts->n; i++) {
         const struct parts_span *s = &parts->span[i];
-        start = i == 0 || s->start < start ? s->start : start;
         end = i == 0 || s->end > end ? s->end : end;
         edge[2 * i] = (struct edge){s->start, s->slot, s->what, 1};
         edge[2 * i + 1] = (struct edge){s->end, s->slot, s->what, -1};

@@ -28,9 +28,10 @@ bool parts_observe(struct parts *parts, struct rec_writer *writer,
 /** Something happened in a step whose jobs share links. */
 void parts_happened(struct parts *parts, const struct sim_done *done,
                     const struct sim_moment *moment);
-/** All has: writes part records, and forgets it. */
+/** All has: writes part records of the step, which began at `start`, and forgets it. */
 bool parts_write(struct parts *parts, struct rec_writer *writer,
-                 const struct sim_done *done, struct rec_error *err) REC_MUST_CHECK;
+                 const struct sim_done *done, double start,
+                 struct rec_error *err) REC_MUST_CHECK;
 /** Leaves {0}. */
 void parts_free(struct parts *parts);
 

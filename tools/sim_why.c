@@ -95,28 +95,23 @@ name_op(const struct graph_op *op)
 /* The op that sends, or the coll, the kind, and the op that gets it, by the first dep. */
 static void
 put_exchange(struct rec_writer *writer, const struct sim_layout *layout,
-             uint32_t exchange, const char **dst)
+             const struct sim_reason *reason, const char **dst)
 {
     static const char *const kinds[] = {"message", "collective", "sync", "sync"};
-    const struct graph_exchanges *e = &layout->exchanges;
     const struct graph *graph = layout->where.graph;
-    uint32_t kind = (uint32_t)e->exchange[exchange].kind;
+    uint32_t kind = (uint32_t)layout->exchanges.exchange[reason->exchange].kind;
+    const struct graph_dep *dep;
     *dst = NULL;
-    for (size_t c = 0; c < graph->ncolls; c++)
-        if (e->of_coll[c] == exchange) {
-            rec_text_field(writer, graph->coll[c].id);
-            rec_text_field(writer, graph_coll_name(&graph->coll[c]));
-            return;
-        }
-    for (size_t d = 0; d < graph->ndeps; d++)
-        if (e->of_dep[d] == exchange) {
-            const struct graph_dep *dep = &graph->dep[d];
-            rec_text_field(writer, name_op(&graph->op[dep->src]));
-            rec_text_field(writer, kinds[kind < 4 ? kind : 0]);
-            if (kind < GRAPH_SYNC_PAIR)
-                *dst = name_op(&graph->op[dep->dst]);
-            return;
-        }
+    if (reason->coll != GRAPH_NONE) {
+        rec_text_field(writer, graph->coll[reason->coll].id);
+        rec_text_field(writer, graph_coll_name(&graph->coll[reason->coll]));
+        return;
+    }
+    dep = &graph->dep[reason->dep];
+    rec_text_field(writer, name_op(&graph->op[dep->src]));
+    rec_text_field(writer, kinds[kind < 4 ? kind : 0]);
+    if (kind < GRAPH_SYNC_PAIR)
+        *dst = name_op(&graph->op[dep->dst]);
 }
 
 void
@@ -129,7 +124,7 @@ why_write_reason(struct rec_writer *writer, const struct sim_done *done,
     char name[NET_NODE_MAX];
     rec_begin(writer, "explain");
     rec_str_field(writer, done->job.id);
-    put_exchange(writer, done->layout, reason->exchange, &dst);
+    put_exchange(writer, done->layout, reason, &dst);
     rec_num_field(writer, reason->start);
     rec_num_field(writer, reason->seconds);
     rec_num_field(writer, reason->alone);

@@ -486,7 +486,7 @@ enum graph_sync {
 
 /** Which exchanges of two slots with as many bytes are one. */
 enum graph_same {
-    GRAPH_SAME_NEXT,  /* those that follow each other: an exchange is sent as one */
+    GRAPH_SAME_NONE,  /* none: each is sent, and begins when its op has ended */
     GRAPH_SAME_SLOTS, /* all: nobody sends them, only their times are asked for */
     GRAPH_SAME_BYTES  /* the same, and messages of different slots, too: they take equally
                          long between any two. The slots are those of one of them */

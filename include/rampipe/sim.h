@@ -476,6 +476,8 @@ enum sim_bound {
 /** Why an exchange of the first step of a job takes as long as it does. */
 struct sim_reason {
     uint32_t exchange; /* of the layout */
+    uint32_t coll;     /* of the graph: that is sent; GRAPH_NONE: deps are, */
+    uint32_t dep;      /* of which this is the first */
     double start;      /* from the start of the job to when the first of it leaves, s */
     double seconds;    /* from then on until all of it has arrived */
     double alone;      /* the same if nothing else is sent, seconds */

@@ -30,18 +30,13 @@ struct pass {
     uint32_t *here;   /* per slot of the group: parts of the unit on it */
     uint32_t *dep;    /* deps of the current group, if it has a list of them */
     size_t ndeps, room;
-    /* With GRAPH_SAME_NEXT the last exchange of each two slots, as a message at a *
-     * nslots + b, of sync deps behind all these; NULL: there are too many slots. Else
-     * exchanges of two slots by a hash, of which a later one may take the place.
-     * GRAPH_NONE: none. */
+    /* Exchanges of two slots by a hash, of which a later one may take the place;
+     * GRAPH_NONE: none. NULL: GRAPH_SAME_NONE. */
     uint32_t *known;
     uint32_t nslots;
 };
 
-enum {
-    LAST_MAX = 512, /* slots for which the last exchanges are kept */
-    KNOWN_BITS = 14 /* of a hash */
-};
+enum { KNOWN_BITS = 14 }; /* of a hash */
 
 /* ---- exchanges ------------------------------------------------------------ */
 
@@ -70,15 +65,13 @@ reserve(struct graph_exchanges *made, size_t n, struct rec_error *err)
                     sizeof *made->member, err);
 }
 
-/* Where an exchange of two slots is known. NULL: nowhere. */
+/* Where an exchange of two slots may be known. */
 static inline uint32_t *
 place_of(const struct pass *p, enum graph_exchange_kind kind, uint32_t a, uint32_t b,
          double bytes)
 {
     size_t pair = ((size_t)(kind != GRAPH_MESSAGE) * p->nslots + a) * p->nslots + b;
     uint64_t bits;
-    if (p->same == GRAPH_SAME_NEXT)
-        return p->known ? &p->known[pair] : NULL;
     memcpy(&bits, &bytes, sizeof bits);
     return &p->known[(bits + pair * REC_MIX_STEP) * REC_MIX_STEP >> (64 - KNOWN_BITS)];
 }
@@ -111,7 +104,7 @@ static inline bool
 add_two(struct pass *p, enum graph_exchange_kind kind, uint32_t a, uint32_t b,
         double bytes, uint32_t *number, struct rec_error *err)
 {
-    uint32_t *known = place_of(p, kind, a, b, bytes);
+    uint32_t *known = p->same == GRAPH_SAME_NONE ? NULL : place_of(p, kind, a, b, bytes);
     if (known && *known != GRAPH_NONE && is_of(p->made, *known, kind, a, b, bytes)) {
         *number = *known;
         return true;
@@ -496,9 +489,7 @@ graph_exchanges_make(const struct graph *graph, const uint32_t *slot, uint32_t n
                      .same = same,
                      .made = made,
                      .nslots = nslots};
-    size_t nknown = same != GRAPH_SAME_NEXT ? (size_t)1 << KNOWN_BITS
-                    : nslots <= LAST_MAX    ? 2 * (size_t)nslots * nslots
-                                            : 0;
+    size_t nknown = same == GRAPH_SAME_NONE ? 0 : (size_t)1 << KNOWN_BITS;
     bool ok;
 
     *made = (struct graph_exchanges){0};

@@ -130,6 +130,20 @@ graph_layout_order(const struct graph_layout *layout, uint32_t *order)
         order[layout->placed[i]] = (uint32_t)i;
 }
 
+/* What an op needs on its server besides its twin: of both there only the larger memory
+ * counts; of equal ones, that of the first op. */
+static double
+own_memory(const struct graph_layout *layout, uint32_t i)
+{
+    const struct graph_op *op = &layout->graph->op[i];
+    double twin;
+    if (op->pair == GRAPH_NONE || layout->slot[op->pair] != layout->slot[i])
+        return op->memory;
+    twin = layout->graph->op[op->pair].memory;
+    return op->memory > twin || (op->memory == twin && i < op->pair) ? op->memory : 0;
+}
+
+/* The largest task of a slot comes first: other ops add to it, wherever they stand. */
 uint32_t
 graph_layout_memory(const struct graph_layout *layout, double *memory)
 {
@@ -137,20 +151,17 @@ graph_layout_memory(const struct graph_layout *layout, double *memory)
     uint32_t full = 0;
     for (uint32_t i = 0; i < layout->nslots; i++)
         memory[i] = 0;
-    for (size_t i = 0; i < graph->nops; i++) {
-        const struct graph_op *op = &graph->op[i];
-        uint32_t slot = layout->slot[i];
-        double own = op->memory;
-        if (op->pair != GRAPH_NONE && layout->slot[op->pair] == slot) {
-            double twin = graph->op[op->pair].memory;
-            /* only the larger memory counts; of equal ones, that of the first op */
-            own = own > twin || (own == twin && i < op->pair) ? own : 0;
+    for (int tasks = 1; tasks >= 0; tasks--)
+        for (uint32_t i = 0; i < graph->nops; i++) {
+            uint32_t slot = layout->slot[i];
+            double own;
+            if ((graph->op[i].pass == GRAPH_TASK) != tasks)
+                continue;
+            own = own_memory(layout, i);
+            memory[slot] = tasks ? fmax(memory[slot], own) : memory[slot] + own;
+            if (memory[slot] > memory[full])
+                full = slot;
         }
-        memory[slot] =
-            op->pass == GRAPH_TASK ? fmax(memory[slot], own) : memory[slot] + own;
-        if (memory[slot] > memory[full])
-            full = slot;
-    }
     return full;
 }
 

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
+/* A taper has been rounded, so what is near a whole number is one: 21 / 1.4 is not 15. */
+#define SAME 1e-9
+
 /* What the switches of a level are called, in a tree of n levels. */
 static const char *
 level_name(const struct tree *t, uint32_t level)
@@ -29,6 +32,8 @@ tree_make(struct tree *t, const struct rec_reader *reader, struct rec_error *err
         nodes += t->blocks[s] * wide;
         if (s + 1 == t->n)
             break;
+        if (fabs(up - round(up)) <= SAME * up)
+            up = round(up);
         if (!(up >= 1) || up != floor(up))
             return rec_reader_fail(reader, err,
                                    "the %s switches have %u links down each: with a "

@@ -233,13 +233,15 @@ transfer_of(const struct sim_channels *c, uint32_t dep)
     return i == GRAPH_NONE ? NULL : &c->layout->transfer[i];
 }
 
-/* Deps without a channel are batches by their time, as without this courier. */
+/* Deps without a channel are batches by their time, as without this courier. A dep with
+ * one has a key of its own that is longer than any time: those that take none come first,
+ * as the machine lets them arrive at once. */
 static double
 key(void *self, const struct sim_placed *placed, uint32_t dep)
 {
     const struct sim_channels *c = self;
     double seconds = placed->dep_seconds[dep];
-    return seconds > 0 && transfer_of(c, dep) ? -1.0 - dep : seconds;
+    return seconds > 0 && transfer_of(c, dep) ? 1e300 * (1 + ldexp(dep, -32)) : seconds;
 }
 
 static bool

@@ -10,6 +10,9 @@
 /* About the bytes that a remembered company needs apart from its key and its steps. */
 enum { ENTRY_BYTES = 32 };
 
+/* Times of servers that differ by no more than this part differ by rounding of sums. */
+#define SAME_BUSY 1e-9
+
 /* How far a member is. */
 struct mark {
     double steps, ended;
@@ -67,6 +70,12 @@ fewest_steps(const struct meeting *m)
     return least;
 }
 
+double
+sim_mean_busy(double mean, const struct sim_step *alone)
+{
+    return fabs(mean - alone->busy) <= SAME_BUSY * alone->busy ? alone->busy : mean;
+}
+
 /* The mean step of a member from a mark on. */
 static void
 mean_since(const struct mark *mark, const struct sim_run *run, struct sim_step *step)
@@ -75,6 +84,7 @@ mean_since(const struct mark *mark, const struct sim_run *run, struct sim_step *
     step->seconds = (run->ended - mark->ended) / n;
     step->comm = (run->sum.comm - mark->sum.comm) / n;
     step->comp = (run->sum.comp - mark->sum.comp) / n;
+    step->busy = sim_mean_busy((run->sum.busy - mark->sum.busy) / n, step);
 }
 
 /* Ends a window: sets the results to its means, and begins the next one. True if no mean

@@ -75,6 +75,9 @@ double sim_together_next(const struct sim_together *together);
  * INFINITY. */
 bool sim_together_advance(struct sim_together *together, double until, bool each,
                           double *stopped, struct rec_error *err) REC_MUST_CHECK;
+/** What servers run in a step, on average, server-seconds: beside others the lanes of a
+ * server overlap in another way than alone. Only then is it not that of *alone. */
+double sim_mean_busy(double mean, const struct sim_step *alone);
 
 /* ---- running jobs ---------------------------------------------------------- */
 

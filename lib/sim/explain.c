@@ -10,8 +10,10 @@ struct explanation {
     const struct sim_member *member;
     struct sim_reason *reason; /* those that were sent */
     uint32_t n;
-    double *alone;       /* per exchange of the layout, seconds */
-    double *start, *end; /* without sharing: the same of each, seconds; NAN: not sent */
+    uint32_t *worst;      /* per exchange: as of sim_reasons_worst(); */
+    uint32_t *coll, *dep; /* the coll, or the first dep; GRAPH_NONE */
+    double *alone;        /* per exchange of the layout, seconds */
+    double *start, *end;  /* without sharing: the same of each, seconds; NAN: not sent */
 };
 
 /* ---- where jobs share links: each exchange alone, by the courier ------------------- */
@@ -197,20 +199,41 @@ by_start(const void *a, const void *b)
     return (x->exchange > y->exchange) - (x->exchange < y->exchange);
 }
 
+/* Finds what each exchange sends. */
+static void
+name_exchanges(const struct explanation *x)
+{
+    const struct graph_exchanges *e = &x->member->layout->exchanges;
+    const struct graph *graph = x->member->layout->where.graph;
+    for (size_t i = 0; i < e->n; i++)
+        x->coll[i] = x->dep[i] = GRAPH_NONE;
+    for (uint32_t c = (uint32_t)graph->ncolls; c-- > 0;)
+        if (e->of_coll[c] != GRAPH_NONE)
+            x->coll[e->of_coll[c]] = c;
+    for (uint32_t d = (uint32_t)graph->ndeps; d-- > 0;)
+        if (e->of_dep[d] != GRAPH_NONE)
+            x->dep[e->of_dep[d]] = d;
+}
+
 static bool
 collect(struct explanation *x, const struct sim_first *reasons, struct rec_error *err)
 {
     uint32_t n = (uint32_t)x->member->layout->exchanges.n;
+    if (reasons)
+        sim_reasons_worst(reasons, x->worst, n);
+    name_exchanges(x);
     for (uint32_t i = 0; i < n; i++) {
         struct sim_reason *reason = &x->reason[x->n];
         if (reasons) {
-            if (!sim_reasons_of(reasons, i, reason))
+            if (!sim_reasons_of(reasons, i, x->worst[i], reason))
                 continue;
             reason->alone = x->alone[i];
         } else if (isnan(x->end[i]))
             continue;
         else if (!form_of(x, i, reason, err))
             return false;
+        reason->coll = x->coll[i];
+        reason->dep = x->dep[i];
         x->n++;
     }
     if (x->n > 0)
@@ -228,10 +251,14 @@ sim_explain(const struct sim_member *member, const struct sim_first *reasons,
     bool ok = sim_layout_place(member, &placed, err); /* finds the exchanges */
     n = member->layout->exchanges.n;
     x.reason = malloc((n + 1) * sizeof *x.reason);
+    x.worst = malloc((n + 1) * sizeof *x.worst);
+    x.coll = malloc((n + 1) * sizeof *x.coll);
+    x.dep = malloc((n + 1) * sizeof *x.dep);
     x.alone = malloc((n + 1) * sizeof *x.alone);
     x.start = malloc((n + 1) * sizeof *x.start);
     x.end = malloc((n + 1) * sizeof *x.end);
-    if (ok && (!x.reason || !x.alone || !x.start || !x.end))
+    if (ok &&
+        (!x.reason || !x.worst || !x.coll || !x.dep || !x.alone || !x.start || !x.end))
         ok = rec_fail_memory(err);
     for (size_t i = 0; ok && i < n; i++)
         x.start[i] = x.end[i] = x.alone[i] = (double)NAN;
@@ -240,6 +267,9 @@ sim_explain(const struct sim_member *member, const struct sim_first *reasons,
     for (uint32_t i = 0; ok && i < x.n; i++)
         ok = tell(context, &x.reason[i], err);
     free(x.reason);
+    free(x.worst);
+    free(x.coll);
+    free(x.dep);
     free(x.alone);
     free(x.start);
     free(x.end);

@@ -231,7 +231,7 @@ find_exchanges(struct sim_layout *layout, const struct net *net, bool deps,
 {
     struct sim_layouts *pool = layout->pool;
     enum graph_same same =
-        pool && (pool->sharing || pool->explains) ? GRAPH_SAME_NEXT : net_same(net);
+        pool && (pool->sharing || pool->explains) ? GRAPH_SAME_NONE : net_same(net);
     if (layout->exchanges.of_dep || (!deps && layout->exchanges.n > 0))
         return true;
     forget_exchanges(layout);

@@ -2,6 +2,9 @@
 
 #include <math.h>
 
+/* Times that differ by no more than this part of them differ by rounding. */
+#define SAME_LENGTH 1e-12
+
 static void
 add_steps(struct sim_party *p, double n, const struct sim_step *step)
 {
@@ -9,6 +12,20 @@ add_steps(struct sim_party *p, double n, const struct sim_step *step)
     p->sum.seconds += n * step->seconds;
     p->sum.comm += n * step->comm;
     p->sum.comp += n * step->comp;
+    p->sum.busy += n * step->busy;
+}
+
+/* Counts the part of a step that is over, and took `passed` seconds. It was held up by
+ * what it sends if that is more than it takes alone. */
+static void
+add_part(struct sim_party *p, double passed)
+{
+    double beyond = passed - p->part * p->alone.seconds;
+    add_steps(p, p->part, &p->alone);
+    if (fabs(beyond) <= SAME_LENGTH * passed)
+        return;
+    p->sum.seconds += beyond;
+    p->sum.comm += fmax(beyond, 0);
 }
 
 void
@@ -77,11 +94,12 @@ sim_party_stop(struct sim_party *p, double time, struct rec_error *err)
         p->sum.seconds += run->sum.seconds;
         p->sum.comm += run->sum.comm;
         p->sum.comp += run->sum.comp;
+        p->sum.busy += run->sum.busy;
     }
     p->left = run->left;
     p->part = part_of_step(p, time);
     p->since = time;
-    add_steps(p, p->part, &p->alone);
+    add_part(p, time - run->begun);
     p->run = NULL;
     sim_run_free(run);
     return true;
@@ -125,6 +143,7 @@ sim_party_mean(struct sim_party *p, double time, struct sim_step *step)
         sum.seconds += p->run->sum.seconds;
         sum.comm += p->run->sum.comm;
         sum.comp += p->run->sum.comp;
+        sum.busy += p->run->sum.busy;
     }
     if (!(steps > 0))
         return false;
@@ -132,5 +151,6 @@ sim_party_mean(struct sim_party *p, double time, struct sim_step *step)
     step->seconds = sum.seconds / steps;
     step->comm = sum.comm / steps;
     step->comp = sum.comp / steps;
+    step->busy = sim_mean_busy(sum.busy / steps, &p->alone);
     return true;
 }

@@ -19,7 +19,7 @@ struct sim_party {
     double part;           /* of that step, how much of it is over: 0 to 1 */
     struct sim_run *run;   /* its steps are simulated; NULL: they all take `step` */
     double steps;          /* that are over, but for those of `run`; may be broken */
-    struct sim_step sum;   /* over these: seconds, comm, comp */
+    struct sim_step sum;   /* over these: seconds, comm, comp, busy */
     uint32_t company;      /* UINT32_MAX: it has just started */
     bool shared;           /* it has been in a company of more than one, or its links
                               have changed: its steps differ */

@@ -77,17 +77,28 @@ is_worse(const struct sim_held *a, const struct sim_held *b)
     return a->bytes != b->bytes ? a->bytes > b->bytes : a->link < b->link;
 }
 
-bool
-sim_reasons_of(const struct sim_first *r, uint32_t exchange, struct sim_reason *reason)
+void
+sim_reasons_worst(const struct sim_first *r, uint32_t *worst, size_t n)
 {
     const struct sim_reasons_table *t = &r->last;
-    const struct sim_held *most = NULL;
+    for (size_t i = 0; i < n; i++)
+        worst[i] = NONE;
+    for (size_t i = 0; i < t->nheld; i++) {
+        uint32_t *most = &worst[t->held[i].exchange];
+        if (*most == NONE || is_worse(&t->held[i], &t->held[*most]))
+            *most = (uint32_t)i;
+    }
+}
+
+bool
+sim_reasons_of(const struct sim_first *r, uint32_t exchange, uint32_t worst,
+               struct sim_reason *reason)
+{
+    const struct sim_reasons_table *t = &r->last;
+    const struct sim_held *most = worst == NONE ? NULL : &t->held[worst];
     const struct sim_when *when = &t->when[exchange];
     if (!r->some || isnan(when->end))
         return false;
-    for (size_t i = 0; i < t->nheld; i++)
-        if (t->held[i].exchange == exchange && (!most || is_worse(&t->held[i], most)))
-            most = &t->held[i];
     *reason = (struct sim_reason){.exchange = exchange,
                                   .start = when->start,
                                   .seconds = when->end - when->start,

@@ -42,9 +42,11 @@ struct sim_reasons_table {
 void sim_reasons_send(struct sim_first *reasons, uint32_t exchange, double time);
 void sim_reasons_arrive(struct sim_first *reasons, uint32_t exchange, double time);
 
-/** What the last step that is over says of an exchange; `alone` is not set. False: it was
- * not sent. */
-bool sim_reasons_of(const struct sim_first *reasons, uint32_t exchange,
+/** Finds which link held each of n exchanges back longest in the last step that is over:
+ * worst[exchange], for sim_reasons_of(). */
+void sim_reasons_worst(const struct sim_first *reasons, uint32_t *worst, size_t n);
+/** What that step says of an exchange; `alone` is not set. False: it was not sent. */
+bool sim_reasons_of(const struct sim_first *reasons, uint32_t exchange, uint32_t worst,
                     struct sim_reason *reason);
 
 struct sim_carrier;

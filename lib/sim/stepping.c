@@ -27,7 +27,9 @@ fail_deadlock(const struct machine *m, struct rec_error *err)
     free(order);
     if (ok && (m->ends.n || m->arrivals.n))
         return fail_overflow(m, err);
-    if (ok && m->ops_left && m->placed->turn)
+    /* Of what waits for a failed link no lane is to blame: those that wait for each other
+     * do so over links that are well, too, which was tried before. */
+    if (ok && m->ops_left && m->placed->turn && !(m->nsending && m->placed->may_stand))
         return sim_machine_fail_lanes(m, err);
     if (ok && m->nsending)
         return rec_fail(err, m->placed->may_stand ? REC_NO : REC_BUG,
