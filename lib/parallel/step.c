@@ -466,6 +466,7 @@ parallel_pipe_make(const struct parallel_mix *mix, const struct parallel_machine
         .chunks = mix->vp,
         .microbatches = parallel_microbatches(mix),
         .transfer = machine->stack->blocking ? 0 : times->message,
+        .busy = machine->stack->blocking ? 0 : times->message,
     };
     if (!seconds)
         return rec_fail_memory(err);
