@@ -385,7 +385,13 @@ struct parallel_tables {
     const struct collective_table *collectives;
     const struct parallel_own *own;   /* schedules that were read; NULL: none */
     struct parallel_kernels *kernels; /* measured kernels; NULL: none */
+    uint32_t servers; /* of a cluster, which a mix may not need more of; 0: no limit */
 };
+
+/** What connects devices: the fabric whose name is that of the device up to its memory,
+ * as h100 of h100-80; NULL: not known. */
+const struct collective_fabric *parallel_fabric(const struct collective_table *table,
+                                                const char *device);
 
 /** How questions are answered, and how many were. */
 struct parallel_count {

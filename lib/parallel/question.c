@@ -228,9 +228,8 @@ find_stack(const struct parallel_key *f, const struct parallel_tables *tables,
     return like ? like : chip ? chip : other;
 }
 
-/* The name of a fabric: that of the device up to its memory, as h100 of h100-80. */
-static const struct collective_fabric *
-find_fabric(const struct collective_table *table, const char *device)
+const struct collective_fabric *
+parallel_fabric(const struct collective_table *table, const char *device)
 {
     size_t length = strcspn(device, "-");
     for (size_t i = table->nfabrics; i-- > 0;)
@@ -257,7 +256,7 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
     snprintf(q->device, sizeof q->device, "%.*s", (int)(name.len < 63 ? name.len : 63),
              name.ptr);
     device = device_find(tables->devices, q->device);
-    fabric = find_fabric(tables->collectives, q->device);
+    fabric = parallel_fabric(tables->collectives, q->device);
     *m = (struct parallel_machine){
         .node = parallel_key_degree(f, "node"), .latency = latency, .launch = launch};
     if (!rec_find_key(f->rec, "node", &name))
@@ -338,6 +337,9 @@ parallel_question_read(struct parallel_question *q, const struct parallel_tables
         return false;
     else
         ok = parallel_mix_check(&q->mix, &q->model, err);
+    if (ok && tables->servers > 0 && parallel_ranks(&q->mix) > tables->servers)
+        ok = rec_fail(err, REC_NO, "the mix needs %llu devices, the cluster has %u",
+                      (unsigned long long)parallel_ranks(&q->mix), tables->servers);
     if (!ok && err->code == REC_DATA)
         err->code = REC_NO; /* the record is well formed */
     return ok;
