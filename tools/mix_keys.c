@@ -367,8 +367,8 @@ write_line(struct cli *cli, const struct mix_options *options,
     return *line && status == 0;
 }
 
-/* Of a cluster only the size of islands and the adapters count: says if the device's links
- * or memory, which stand in for its own, are others. */
+/* Of a cluster only the size of islands and the adapters count: says if the links or the
+ * memory of the device, which stand in for its own, are others. */
 static void
 compare(struct cli *cli, struct mix_tables *tables, const struct rec *rec)
 {
