@@ -369,12 +369,13 @@ parallel_model_params(const struct parallel_model *m)
     return sum;
 }
 
-/* Pairs of a query and a key for which a query's token computes scores. */
+/* Pairs of a query and a key for which a query's token computes scores. The full square
+ * of a window is twice what its mask leaves. */
 static double
 keys(const struct parallel_model *m, const struct parallel_kind *kind, double share)
 {
     double n = m->sequence, w = kind->window;
-    return w > 0 ? (w * w / 2 + (n - w) * w) / n : share * n;
+    return share * (w > 0 ? 2 * (w - w * w / (2 * n)) : n);
 }
 
 double
