@@ -60,6 +60,8 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces"
     [ "$status" = 1 ] && [[ $output == *"plan: no configuration meets 0.03 s"* ]]
     run rampipe serve traces/serving/image-driver.rec
     [ "$status" = 2 ] && [[ $output == *"it needs --slo"* ]]
+    run rampipe fits gpt2-xl --memory 80GB --memory 8GB
+    [ "$status" = 2 ] && [[ $output == *"--memory is given twice"* ]]
     run rampipe serve --speed 3
     [ "$status" = 2 ]
     run rampipe serve "no such file" --slo 300ms
