@@ -382,9 +382,8 @@ double
 parallel_op_work(const struct parallel_model *m, const struct parallel_kind *kind,
                  const struct parallel_op *op, double share)
 {
-    bool small = op->split == PARALLEL_TOKENS || op->split == PARALLEL_WHOLE;
-    if (op->does == PARALLEL_PRODUCT)
-        return !small || m->t.kv_rank > 0 ? op->rows * op->k * op->n : 0;
+    if (op->does == PARALLEL_PRODUCT) /* a router is of tokens */
+        return op->split != PARALLEL_TOKENS ? op->rows * op->k * op->n : 0;
     if (op->does == PARALLEL_SCORES || op->does == PARALLEL_ATTENTION)
         return keys(m, kind, share) * m->t.heads * (op->k + op->n);
     return 0;
