@@ -379,12 +379,15 @@ add_stage(const struct parallel_mix *mix, const struct parallel_model *model,
     for (uint32_t i = 0, end; i < chunk.layers; i = end) {
         const struct parallel_kind *kind = &model->kind[model->of[chunk.first + i]];
         bool full = i < computed, again = full || mix->recompute == PARALLEL_HALF;
+        bool core = mix->recompute == PARALLEL_SELECTIVE;
         end = run_of(model, &chunk, computed, i);
         add_kind(kind, mix, model, end - i, held);
         at_least(&held->most, largest(kind, mix));
         at_least(&held->layer,
                  passing(kind, mix, model, stack) + gradients_of(kind, model, mix) +
-                     (again ? again_of(kind, model, mix, full, stack->reserved) : 0));
+                     (again || core
+                          ? again_of(kind, model, mix, full, again && stack->reserved)
+                          : 0));
     }
     if (chunk.embedding) {
         double table = (double)model->t.words * model->t.width / mix->tp;
