@@ -6,6 +6,7 @@
 #include "private.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Bytes of an element in 16 bits and in 32. */
 enum { ELEMENT = 2, FLOAT = 4 };
@@ -118,7 +119,8 @@ kept_result(const struct parallel_op *op, const struct parallel_model *model,
         return (ELEMENT * op->n + FLOAT) * model->t.heads / mix->tp;
     if (op->does != PARALLEL_PRODUCT)
         return 0;
-    if (model->t.gated && op->k == model->t.width && op->n == 2.0 * model->t.inner) {
+    if (model->t.gated &&
+        (strcmp(op->name, "MLP up") == 0 || strcmp(op->name, "experts up") == 0)) {
         part[0] = part[1] = op->n / 2;
         parts = 2;
     }
