@@ -50,8 +50,22 @@ open_kernels(struct cli *cli, struct mix_tables *tables)
 static bool
 read_kernels(struct cli *cli, const char *path, struct mix_tables *tables)
 {
-    return !path || (open_kernels(cli, tables) &&
-                     parallel_kernels_read(tables->kernels, path, &cli->err));
+    size_t before, inference;
+    if (!path)
+        return true;
+    if (!open_kernels(cli, tables))
+        return false;
+    before = parallel_kernels_inference(tables->kernels);
+    if (!parallel_kernels_read(tables->kernels, path, &cli->err))
+        return false;
+    inference = parallel_kernels_inference(tables->kernels) - before;
+    if (inference > 0)
+        cli_warn(
+            cli,
+            "%s: %zu kernels are of inference, as rows with dtype and without set are: "
+            "they only stand near those of training (set=training)",
+            path, inference);
+    return true;
 }
 
 /* The records of each table as a text; those of others are comments there, so that lines

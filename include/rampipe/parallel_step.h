@@ -366,6 +366,9 @@ bool parallel_kernels_read(struct parallel_kernels *kernels, const char *path,
                            struct rec_error *err) REC_MUST_CHECK;
 bool parallel_kernels_take(struct parallel_kernels *kernels, struct rec_reader *reader,
                            struct rec_error *err) REC_MUST_CHECK;
+/** How many of them are of libraries for inference, which a step has none of: they only
+ * stand near its own. */
+size_t parallel_kernels_inference(const struct parallel_kernels *kernels);
 /** Gives them to a machine of a device; fp16: its 16-bit numbers are those. */
 bool parallel_kernels_open(struct parallel_kernels *kernels, const char *device,
                            bool fp16, struct parallel_machine *machine,
