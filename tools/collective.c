@@ -107,6 +107,21 @@ write_question(struct cli *cli, const struct collective_args *args)
     return rec_text_close(&text, &cli->err);
 }
 
+/* Sizes of exchanges of tokens are tokens, those of others bytes. A kind that no series
+ * has is refused later. */
+static bool
+check_size(struct cli *cli, const struct collective_args *args,
+           const struct collective_table *table)
+{
+    const char *kind = args->kind_arg;
+    bool bytes = collective_bus_factor(kind, 2) > 0, known = bytes;
+    for (size_t i = 0; i < table->nseries && !known; i++)
+        known = strcmp(table->series[i].what.kind, kind) == 0;
+    return !known || bytes == (args->bytes_given > 0) ||
+           cli_usage(cli, "--%s: the size of %s is in %s", bytes ? "tokens" : "bytes",
+                     kind, bytes ? "bytes (--bytes)" : "tokens of a rank (--tokens)");
+}
+
 /* Answers the question of the options. */
 static bool
 answer_options(struct cli *cli, const struct collective_args *args,
@@ -122,10 +137,13 @@ answer_options(struct cli *cli, const struct collective_args *args,
         return cli_usage(cli, "--system needs --kind, --ranks, and --bytes or --tokens");
     if (cli->nfiles > 0)
         return cli_usage(cli, "with --system no file is read, got '%s'", cli->files[0]);
+    if (!check_size(cli, args, table))
+        return false;
     line = write_question(cli, args);
     ok = line &&
          (reader = rec_reader_open_text("the question", rec_str(line), &cli->err)) &&
-         rec_next(reader, &rec, &cli->err) > 0 && cli_open_writer(cli, true) &&
+         rec_next(reader, &rec, &cli->err) > 0 &&
+         cli_known_keys(cli, "with", reader, &rec) && cli_open_writer(cli, true) &&
          collective_answer_record(table, reader, &rec, cli->writer, count, &cli->err);
     rec_reader_close(reader);
     free(line);

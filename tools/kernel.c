@@ -93,7 +93,8 @@ answer_options(struct cli *cli, const struct kernel_args *args,
     line = write_question(cli, args);
     ok = line &&
          (reader = rec_reader_open_text("the question", rec_str(line), &cli->err)) &&
-         rec_next(reader, &rec, &cli->err) > 0 && cli_open_writer(cli, true) &&
+         rec_next(reader, &rec, &cli->err) > 0 &&
+         cli_known_keys(cli, "with", reader, &rec) && cli_open_writer(cli, true) &&
          kernel_answer_record(asked, reader, &rec, cli->writer, args->why_given, count,
                               &cli->err);
     rec_reader_close(reader);

@@ -50,8 +50,22 @@ open_kernels(struct cli *cli, struct mix_tables *tables)
 static bool
 read_kernels(struct cli *cli, const char *path, struct mix_tables *tables)
 {
-    return !path || (open_kernels(cli, tables) &&
-                     parallel_kernels_read(tables->kernels, path, &cli->err));
+    size_t before, inference;
+    if (!path)
+        return true;
+    if (!open_kernels(cli, tables))
+        return false;
+    before = parallel_kernels_inference(tables->kernels);
+    if (!parallel_kernels_read(tables->kernels, path, &cli->err))
+        return false;
+    inference = parallel_kernels_inference(tables->kernels) - before;
+    if (inference > 0)
+        cli_warn(
+            cli,
+            "%s: %zu kernels are of inference, as rows with dtype and without set are: "
+            "they only stand near those of training (set=training)",
+            path, inference);
+    return true;
 }
 
 /* The records of each table as a text; those of others are comments there, so that lines
@@ -132,9 +146,12 @@ read_cluster(struct cli *cli, const char *text, struct mix_tables *tables)
     size_t n;
     if (!(tables->net = net_option(cli, "cluster", text)))
         return false;
+    tables->memory = net_memory(tables->net);
     n = net_levels(tables->net, &level);
     node = n > 1 ? level[n - 2].servers : 1;
     snprintf(tables->node, sizeof tables->node, "%u", node);
+    if (node > 1 && !find_bandwidth(tables->net, 1, &tables->inside, &cli->err))
+        return false;
     if (node >= net_servers(tables->net))
         return true;
     if (!find_bandwidth(tables->net, node, &nic, &cli->err))
@@ -364,9 +381,39 @@ write_line(struct cli *cli, const struct mix_options *options,
     return *line && status == 0;
 }
 
+/* Of a cluster only the size of islands and the adapters count: says if the links or the
+ * memory of the device, which stand in for its own, are others. */
+static void
+compare(struct cli *cli, struct mix_tables *tables, const struct rec *rec)
+{
+    const struct collective_fabric *fabric;
+    const struct device *device;
+    struct rec_str name;
+    char text[64];
+    if (tables->memory <= 0 || tables->compared || !rec_find_key(rec, "device", &name))
+        return;
+    tables->compared = true;
+    snprintf(text, sizeof text, "%.*s", (int)(name.len < 63 ? name.len : 63), name.ptr);
+    fabric = parallel_fabric(&tables->collectives, text);
+    device = device_find(&tables->devices, text);
+    if (fabric && tables->inside > 0 &&
+        fabs(log(tables->inside / fabric->bandwidth)) > log(1.1))
+        cli_warn(
+            cli,
+            "links inside an island of the cluster carry %.4g GB/s, those of %s %.4g: "
+            "exchanges inside take the times of %s",
+            tables->inside / 1e9, text, fabric->bandwidth / 1e9, text);
+    if (device && tables->memory < 0.9 * device->memory)
+        cli_warn(
+            cli,
+            "servers of the cluster have %.4g GB, %s has %.4g: what fits is what fits "
+            "on %s",
+            tables->memory / 1e9, text, device->memory / 1e9, text);
+}
+
 struct rec_reader *
 mix_keys_apply(struct cli *cli, const struct mix_options *options,
-               const struct mix_tables *tables, struct rec *rec, char **line)
+               struct mix_tables *tables, struct rec *rec, char **line)
 {
     struct rec_reader *reader;
     *line = NULL;
@@ -374,8 +421,10 @@ mix_keys_apply(struct cli *cli, const struct mix_options *options,
         !write_line(cli, options, tables, rec, line))
         return NULL;
     reader = rec_reader_open_text("the training record", rec_str(*line), &cli->err);
-    if (reader && rec_next(reader, rec, &cli->err) > 0)
+    if (reader && rec_next(reader, rec, &cli->err) > 0) {
+        compare(cli, tables, rec);
         return reader;
+    }
     rec_reader_close(reader);
     return NULL;
 }

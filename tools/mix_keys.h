@@ -65,6 +65,9 @@ struct mix_tables {
     struct parallel_words args;       /* of --args, and arguments of Megatron */
     struct net *net;                  /* of --cluster; NULL: not given */
     char node[24], nic[REC_NUM_MAX];  /* what the cluster says; "": nothing */
+    double inside,
+        memory;    /* likewise: bytes/s inside an island, of a server; 0: nothing */
+    bool compared; /* with what the device has */
 };
 
 /* CLI_WORDS of main.h: puts the arguments of Megatron together, as --megatron=ARGUMENTS.
@@ -83,7 +86,7 @@ bool mix_options_any(const struct mix_options *options, const struct mix_tables 
  * becomes the record. The caller closes the reader, and frees *line behind it. NULL:
  * cli->err. */
 struct rec_reader *mix_keys_apply(struct cli *cli, const struct mix_options *options,
-                                  const struct mix_tables *tables, struct rec *rec,
+                                  struct mix_tables *tables, struct rec *rec,
                                   char **line) REC_MUST_CHECK;
 
 #endif

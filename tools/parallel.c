@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 static bool
-write_all(struct cli *cli, const struct mix_options *options,
-          const struct mix_tables *tables, struct parallel_graph *graph)
+write_all(struct cli *cli, const struct mix_options *options, struct mix_tables *tables,
+          struct parallel_graph *graph)
 {
     struct rec rec;
     int status;
@@ -64,9 +64,10 @@ run(struct cli *cli, const struct parallel_args *args)
               cli_limit(cli, args->limit_arg, &graph.limit) &&
               cli_count(cli, "steps", args->steps_arg, 1, UINT32_MAX, &graph.steps) &&
               mix_tables_read(cli, &options, false, &t);
-    const struct parallel_tables tables = {&t.stacks, &t.devices, &t.collectives, &t.own,
-                                           t.kernels};
+    const struct parallel_tables tables = {&t.stacks, &t.devices, &t.collectives,
+                                           &t.own,    t.kernels,  0};
     graph.tables = &tables;
+    t.compared = args->colls_given; /* the network times them */
     graph.unfold = args->unfold_given;
     graph.orders = args->orders_given;
     graph.net = t.net;

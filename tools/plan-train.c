@@ -147,6 +147,10 @@ search(struct planning *p, const struct parallel_search *asked, uint32_t devices
     struct parallel_search s = *asked;
     double started = cli_now();
     s.devices = devices;
+    *found = (struct parallel_found){.n = 0};
+    if (p->tables.net && devices > net_servers(p->tables.net))
+        return rec_fail(&p->cli->err, REC_NO, "no mix of %u devices: the cluster has %u",
+                        devices, net_servers(p->tables.net));
     if (!parallel_search(&s, found, &p->cli->err))
         return false;
     cli_note(p->cli,
@@ -311,9 +315,9 @@ answer(struct planning *p, struct parallel_plan *plan, const struct rec_reader *
 static bool
 take(struct planning *p, struct rec *rec)
 {
-    const struct parallel_tables tables = {&p->tables.stacks, &p->tables.devices,
+    const struct parallel_tables tables = {&p->tables.stacks,      &p->tables.devices,
                                            &p->tables.collectives, &p->tables.own,
-                                           p->tables.kernels};
+                                           p->tables.kernels,      0};
     struct cli *cli = p->cli;
     struct parallel_plan plan = {.room = 0};
     struct rec_reader *reader;

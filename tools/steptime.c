@@ -37,11 +37,12 @@ list(struct cli *cli, const struct parallel_stacks *stacks)
 }
 
 static bool
-answer_all(struct cli *cli, const struct mix_options *options, const struct mix_tables *t,
+answer_all(struct cli *cli, const struct mix_options *options, struct mix_tables *t,
            struct parallel_count *count)
 {
-    const struct parallel_tables tables = {&t->stacks, &t->devices, &t->collectives,
-                                           &t->own, t->kernels};
+    const struct parallel_tables tables = {
+        &t->stacks, &t->devices, &t->collectives,
+        &t->own,    t->kernels,  t->net ? net_servers(t->net) : 0};
     struct rec rec;
     int status;
     if (!cli_open_filter(cli))

@@ -211,6 +211,10 @@ bool cli_amount(struct cli *cli, const char *option, const char *text, bool allo
 /** A time in seconds, or with a unit: ns, us, ms, s, min, h, d. */
 bool cli_seconds(struct cli *cli, const char *option, const char *text, bool allow_inf,
                  double *value) REC_MUST_CHECK;
+/** Refuses a key of a question that its record does not have: it would do nothing. The
+ * option gave the keys. */
+bool cli_known_keys(struct cli *cli, const char *option, const struct rec_reader *reader,
+                    const struct rec *rec) REC_MUST_CHECK;
 /** A size in bytes, or with a unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB. */
 bool cli_bytes(struct cli *cli, const char *option, const char *text, bool allow_inf,
                double *value) REC_MUST_CHECK;

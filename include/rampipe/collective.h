@@ -123,6 +123,8 @@ struct collective_answer {
     enum collective_how how;
     double largest; /* size that was measured, of the groups that the time comes from */
     char law[240];  /* the same in words */
+    bool beyond;    /* a group of more ranks in a node than all that were measured, by
+                          the law of a ring, which was checked between such groups only */
     const char *apart; /* the case that it was checked in; NULL: the one of `how` */
     const struct collective_check *check; /* NULL: never checked; owned by the table */
 };

@@ -165,6 +165,8 @@ struct parallel_pipe {
     const double *weight; /* NULL: part of `backward` */
     double transfer; /* from one virtual stage to the next on another device, and back;
                         both go on working meanwhile */
+    double busy;     /* of it, how long the sender's link cannot begin the next one; each
+                        direction of the pipeline has a link. 0: messages overlap */
 };
 
 /** An order that was read. */

@@ -366,6 +366,9 @@ bool parallel_kernels_read(struct parallel_kernels *kernels, const char *path,
                            struct rec_error *err) REC_MUST_CHECK;
 bool parallel_kernels_take(struct parallel_kernels *kernels, struct rec_reader *reader,
                            struct rec_error *err) REC_MUST_CHECK;
+/** How many of them are of libraries for inference, which a step has none of: they only
+ * stand near its own. */
+size_t parallel_kernels_inference(const struct parallel_kernels *kernels);
 /** Gives them to a machine of a device; fp16: its 16-bit numbers are those. */
 bool parallel_kernels_open(struct parallel_kernels *kernels, const char *device,
                            bool fp16, struct parallel_machine *machine,
@@ -385,7 +388,13 @@ struct parallel_tables {
     const struct collective_table *collectives;
     const struct parallel_own *own;   /* schedules that were read; NULL: none */
     struct parallel_kernels *kernels; /* measured kernels; NULL: none */
+    uint32_t servers; /* of a cluster, which a mix may not need more of; 0: no limit */
 };
+
+/** What connects devices: the fabric whose name is that of the device up to its memory,
+ * as h100 of h100-80; NULL: not known. */
+const struct collective_fabric *parallel_fabric(const struct collective_table *table,
+                                                const char *device);
 
 /** How questions are answered, and how many were. */
 struct parallel_count {

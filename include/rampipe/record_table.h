@@ -446,10 +446,14 @@ REC_ROW(TRAINING, ALONE, "training",
           "the device's data sheet (record fabric)")
     REC_KEY("layers", COUNT, "of the transformer")
     REC_KEY("hidden", COUNT, "width of a token between layers")
-    REC_KEY("ffn", COUNT, "width of an MLP between its products")
+    REC_KEY("ffn", COUNT,
+            "width of an MLP between its products; needed unless all layers have "
+            "experts")
     REC_KEY("heads", COUNT, "of queries")
-    REC_KEY("kv", COUNT, "heads of keys and values; without it as many")
-    REC_KEY("head_dim", COUNT, "width of a query; without it hidden / heads")
+    REC_KEY("kv", COUNT,
+            "heads of keys and values, which divide heads; without it as many")
+    REC_KEY("head_dim", COUNT,
+            "width of a query; without it hidden / heads, if that is whole")
     REC_KEY("vocab", COUNT, "words")
     REC_KEY("seq", COUNT, "tokens of a sample")
     REC_KEY("mlp", TEXT, "gelu, relu2 (two products) or swiglu (three, the default)")

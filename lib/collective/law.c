@@ -123,9 +123,11 @@ collective_law_ranks(const struct collective_groups *groups, uint64_t ranks, dou
             smooth(groups, b, size) * exp(growth(groups, a, b, size) * doublings);
     }
     answer->how = COLLECTIVE_RANKS;
-    snprintf(answer->law, sizeof answer->law, "%s: %s of %llu and %llu ranks", b->system,
-             is_ring ? "a ring of such pieces, from those"
-                     : "growth by doublings, from those",
-             (unsigned long long)a->ranks, (unsigned long long)b->ranks);
+    answer->beyond = is_ring && !near.above;
+    snprintf(
+        answer->law, sizeof answer->law, "%s: %s of %llu and %llu ranks%s", b->system,
+        is_ring ? "a ring of such pieces, from those" : "growth by doublings, from those",
+        (unsigned long long)a->ranks, (unsigned long long)b->ranks,
+        answer->beyond ? "; larger groups of one node were never checked" : "");
     return answer->seconds > 0;
 }

@@ -87,6 +87,7 @@ on_system(const struct collective_groups *groups, uint64_t ranks, uint64_t nodes
     if (groups->n == 0)
         return false;
     answer->largest = 0;
+    answer->beyond = false;
     for (size_t i = 0; i < groups->n; i++) {
         collective_range(groups->table, groups->series[i], &from, &to);
         answer->largest = fmax(answer->largest, to);
@@ -218,6 +219,10 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
              "data sheet %s: %s%s times %.3g in latency, %.3g in bandwidth", to->name,
              groups->series[0]->system,
              nccl && groups->series[0]->what.dtype[0] ? " of integers" : "", l, b);
+    if (answer->beyond)
+        snprintf(answer->law + strlen(answer->law),
+                 sizeof answer->law - strlen(answer->law),
+                 "; larger groups of one node were never checked");
     if (group != ask->ranks)
         snprintf(answer->law + strlen(answer->law),
                  sizeof answer->law - strlen(answer->law), ", its group of %llu ranks",
@@ -292,7 +297,7 @@ by_sheet(const struct collective_table *table, const struct collective_fabric *f
 }
 
 /* The case under which predictions of this kind were checked. Data sheets were not
- * checked over several nodes. */
+ * checked over several nodes, rings not beyond the largest group of a node. */
 static const struct collective_check *
 find_check(const struct collective_table *table, const struct collective_ask *ask,
            const struct collective_answer *answer, const struct collective_fabric *fabric)
@@ -301,7 +306,7 @@ find_check(const struct collective_table *table, const struct collective_ask *as
     enum collective_how how = answer->how;
     bool tokens = !(collective_bus_factor(ask->what.kind, 2) > 0);
     char name[40];
-    if (how == COLLECTIVE_SHEET && ask->nodes > 1)
+    if (answer->beyond || (how == COLLECTIVE_SHEET && ask->nodes > 1))
         return NULL;
     if (answer->apart)
         snprintf(name, sizeof name, "%s", answer->apart);

@@ -25,12 +25,20 @@ device_read_parameter(const struct device_optimizer *optimizer,
                       const struct rec *rec, double *parameter, struct rec_error *err)
 {
     struct rec_str id = rec->field[1];
+    enum device_precision given = precision;
 
     *parameter = 1;
     if (!optimizer)
         return true;
     if (!device_key_precision(reader, rec, &precision, err))
         return false;
+    if (given != DEVICE_NPRECISIONS &&
+        fabs(device_element(given) - device_element(precision)) > 0)
+        return rec_reader_fail(
+            reader, err,
+            "graph '%.*s' has precision=%s, which its sizes are of, and "
+            "not %s",
+            REC_SAID(id), device_precisions[precision], device_precisions[given]);
     if (precision == DEVICE_NPRECISIONS)
         return rec_reader_fail(reader, err,
                                "graph '%.*s' has no precision=, so it is not known how "

@@ -93,8 +93,11 @@ read_shape(const struct row *row, struct kernel_shape *shape, struct rec_error *
         }
     if (product == (shape->pass == KERNEL_BACKWARD) && shape->pass != KERNEL_FORWARD)
         return fail_word(row, PASS, err);
-    if (rec_str_is(row->field[OUT], "fp32"))
+    if (rec_str_is(row->field[OUT], "fp32") || rec_str_is(row->field[OUT], "4"))
         shape->out = 4;
+    else if (row->field[OUT].len > 0 && !rec_str_is(row->field[OUT], "bf16") &&
+             !rec_str_is(row->field[OUT], "fp16") && !rec_str_is(row->field[OUT], "2"))
+        return fail_word(row, OUT, err);
     shape->cast = rec_str_is(row->field[QUANTIZE], "1");
     /* with batch= a product is one of several in a kernel, as with groups= */
     return read_count(row, GROUPS, &shape->groups, err) &&

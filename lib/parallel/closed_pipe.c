@@ -122,21 +122,36 @@ wait_again(const struct pipe *pipe, uint64_t r, double forward, double backward)
     return loop > work ? (double)times * (loop - work) : 0;
 }
 
-/* All forward passes come first: both halves are flow shops of equal jobs. */
+/* All forward passes come first: both halves are flow shops of equal jobs, in which the
+ * links between stages are machines, too. */
 static void
 run_gpipe(const struct pipe *pipe, double *last)
 {
-    double most = 0, at;
     uint64_t p = pipe->p;
+    double most = p > 1 ? pipe->message : 0, at;
     for (uint64_t r = 0; r < p; r++)
         most = fmax(most, pipe->pass[0][r]);
     at = pipe->before[0][p] - pipe->message + (double)(pipe->m - 1) * most;
     most = 0;
     for (uint64_t r = p; r-- > 0;) {
         most = fmax(most, pipe->pass[1][r]);
+        if (r + 1 < p)
+            most = fmax(most, pipe->message);
         last[r] = at + pipe->before[1][p] - pipe->before[1][r] - pipe->message +
                   (double)(pipe->m - 1) * most;
     }
+}
+
+/* The first device's link carries a message for each of its forward passes, one after the
+ * other. The last one goes on to the end of the model, and comes back. */
+static double
+by_link(const struct pipe *pipe)
+{
+    uint64_t p = pipe->p, last = p * pipe->v, next = last - p + 1;
+    return p < 2 ? 0
+                 : pipe->pass[0][0] + (double)(pipe->m * pipe->v) * pipe->message +
+                       pipe->before[0][last] - pipe->before[0][next] +
+                       pipe->before[1][last] - 2 * pipe->message;
 }
 
 static void
@@ -164,6 +179,7 @@ run_alternating(const struct pipe *pipe, struct closed_wait *const wait[2], doub
         if (r + 1 < p)
             last[r] = fmax(last[r], last[r + 1] + pipe->message + pipe->pass[1][r]);
     }
+    last[0] = fmax(last[0], by_link(pipe));
 }
 
 /* ---- activations ---------------------------------------------------------------- */

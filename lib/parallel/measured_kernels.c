@@ -62,6 +62,16 @@ parallel_kernels_take(struct parallel_kernels *kernels, struct rec_reader *reade
     return kernel_table_read(&kernels->table, reader, err);
 }
 
+size_t
+parallel_kernels_inference(const struct parallel_kernels *kernels)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < kernels->table.nlaws; i++)
+        if (strstr(kernel_law_name(&kernels->table, i), "/inference"))
+            sum += kernel_law_kernels(&kernels->table, i);
+    return sum;
+}
+
 /* Opens the kernels of a device, or finds them. */
 static bool
 open_kernel(struct parallel_kernels *kernels, const char *device, enum kernel_dtype dtype,

@@ -6,6 +6,7 @@
 #include "private.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Bytes of an element in 16 bits and in 32. */
 enum { ELEMENT = 2, FLOAT = 4 };
@@ -118,7 +119,8 @@ kept_result(const struct parallel_op *op, const struct parallel_model *model,
         return (ELEMENT * op->n + FLOAT) * model->t.heads / mix->tp;
     if (op->does != PARALLEL_PRODUCT)
         return 0;
-    if (model->t.gated && op->k == model->t.width && op->n == 2.0 * model->t.inner) {
+    if (model->t.gated &&
+        (strcmp(op->name, "MLP up") == 0 || strcmp(op->name, "experts up") == 0)) {
         part[0] = part[1] = op->n / 2;
         parts = 2;
     }
@@ -379,12 +381,15 @@ add_stage(const struct parallel_mix *mix, const struct parallel_model *model,
     for (uint32_t i = 0, end; i < chunk.layers; i = end) {
         const struct parallel_kind *kind = &model->kind[model->of[chunk.first + i]];
         bool full = i < computed, again = full || mix->recompute == PARALLEL_HALF;
+        bool core = mix->recompute == PARALLEL_SELECTIVE;
         end = run_of(model, &chunk, computed, i);
         add_kind(kind, mix, model, end - i, held);
         at_least(&held->most, largest(kind, mix));
         at_least(&held->layer,
                  passing(kind, mix, model, stack) + gradients_of(kind, model, mix) +
-                     (again ? again_of(kind, model, mix, full, stack->reserved) : 0));
+                     (again || core
+                          ? again_of(kind, model, mix, full, again && stack->reserved)
+                          : 0));
     }
     if (chunk.embedding) {
         double table = (double)model->t.words * model->t.width / mix->tp;

@@ -79,14 +79,75 @@ check_layers(const struct parallel_mix *mix, const struct parallel_model *model,
                     (unsigned long long)stages, (unsigned long long)all);
 }
 
+/* What a rank gets a whole number of, or a whole number of ranks gets one of. */
+static bool
+shares(uint64_t whole, uint64_t part, const char *what, struct rec_error *err)
+{
+    return part % whole == 0 || divides(whole, part, what, err);
+}
+
+bool
+parallel_tensor_check(const struct parallel_mix *mix, const struct parallel_model *model,
+                      struct rec_error *err)
+{
+    const struct input_transformer *t = &model->t;
+    bool latent = t->kv_rank > 0;
+    if (!divides(t->heads, mix->tp, "heads over tensor ranks", err) ||
+        !divides(mix->tp, mix->etp, "tensor ranks over those of an expert", err) ||
+        (!latent &&
+         !shares(t->kv_heads, mix->tp, "heads of keys over tensor ranks", err)))
+        return false;
+    for (unsigned i = 0; i < model->nkinds; i++) {
+        if (!model->kind[i].experts &&
+            !divides(t->inner, mix->tp, "the width of an MLP over tensor ranks", err))
+            return false;
+        if (model->kind[i].experts &&
+            (!divides(t->expert_inner > 0 ? t->expert_inner : t->inner, mix->etp,
+                      "the width of an expert over its tensor ranks", err) ||
+             !divides(t->shared_inner, mix->tp,
+                      "the width of shared experts over tensor ranks", err)))
+            return false;
+    }
+    return true;
+}
+
+bool
+parallel_context_check(const struct parallel_mix *mix, const struct parallel_model *model,
+                       struct rec_error *err)
+{
+    const struct input_transformer *t = &model->t;
+    uint64_t tokens = (uint64_t)model->sequence;
+    if (mix->cp > 1 &&
+        !divides(tokens, mix->cp, "tokens of a sample over context ranks", err))
+        return false;
+    if (mix->sequence &&
+        !divides(tokens / mix->cp, mix->tp,
+                 "tokens of a sample on a context rank over tensor ranks "
+                 "(sequence parallelism)",
+                 err))
+        return false;
+    return mix->cp == 1 || !mix->deal_heads ||
+           divides(t->kv_rank > 0 ? t->heads : t->kv_heads, (uint64_t)mix->tp * mix->cp,
+                   "heads of keys, which are dealt, over tensor and context ranks", err);
+}
+
+/* Ranks are counted in 32 bits. */
+static bool
+check_ranks(const struct parallel_mix *mix, struct rec_error *err)
+{
+    double ranks = (double)mix->tp * mix->cp * mix->dp * mix->pp;
+    return ranks <= INT32_MAX ||
+           rec_fail(err, REC_DATA, "tp x cp x dp x pp is %.0f devices, more than %d",
+                    ranks, INT32_MAX);
+}
+
 bool
 parallel_mix_check(const struct parallel_mix *mix, const struct parallel_model *model,
                    struct rec_error *err)
 {
     const struct input_transformer *t = &model->t;
     uint64_t group = (uint64_t)mix->dp * mix->cp * mix->tp;
-    if (!divides(t->heads, mix->tp, "heads over tensor ranks", err) ||
-        !divides(mix->tp, mix->etp, "tensor ranks over those of an expert", err) ||
+    if (!check_ranks(mix, err) || !parallel_tensor_check(mix, model, err) ||
         !divides(mix->global, (uint64_t)mix->dp * mix->micro,
                  "samples of a step over replicas and microbatches", err) ||
         !check_layers(mix, model, err))
@@ -99,9 +160,8 @@ parallel_mix_check(const struct parallel_mix *mix, const struct parallel_model *
          !divides(group, (uint64_t)mix->ep * mix->etp,
                   "ranks of a stage over those of an expert group", err)))
         return false;
-    if (mix->cp > 1 && (uint64_t)model->sequence % mix->cp != 0)
-        return fail_division((uint64_t)model->sequence, mix->cp,
-                             "tokens of a sample over context ranks", err);
+    if (!parallel_context_check(mix, model, err))
+        return false;
     if (mix->shard > 0 && !divides(mix->dp, mix->shard, "replicas over shards", err))
         return false;
     if (mix->shard > 0 && mix->zero == 0)

@@ -369,21 +369,21 @@ parallel_model_params(const struct parallel_model *m)
     return sum;
 }
 
-/* Pairs of a query and a key for which a query's token computes scores. */
+/* Pairs of a query and a key for which a query's token computes scores. The full square
+ * of a window is twice what its mask leaves. */
 static double
 keys(const struct parallel_model *m, const struct parallel_kind *kind, double share)
 {
     double n = m->sequence, w = kind->window;
-    return w > 0 ? (w * w / 2 + (n - w) * w) / n : share * n;
+    return share * (w > 0 ? 2 * (w - w * w / (2 * n)) : n);
 }
 
 double
 parallel_op_work(const struct parallel_model *m, const struct parallel_kind *kind,
                  const struct parallel_op *op, double share)
 {
-    bool small = op->split == PARALLEL_TOKENS || op->split == PARALLEL_WHOLE;
-    if (op->does == PARALLEL_PRODUCT)
-        return !small || m->t.kv_rank > 0 ? op->rows * op->k * op->n : 0;
+    if (op->does == PARALLEL_PRODUCT) /* a router is of tokens */
+        return op->split != PARALLEL_TOKENS ? op->rows * op->k * op->n : 0;
     if (op->does == PARALLEL_SCORES || op->does == PARALLEL_ATTENTION)
         return keys(m, kind, share) * m->t.heads * (op->k + op->n);
     return 0;

@@ -173,6 +173,7 @@ parallel_near_write(const struct parallel_tables *tables,
     struct parallel_tables without = *tables;
     bool ok;
     without.kernels = NULL; /* what was measured is predicted by its own stack */
+    without.servers = 0;    /* and on its own machine */
     tables = &without;
     ok = nearest ? find(tables, q, nearest, n, err) : rec_fail_memory(err);
     for (uint32_t i = 0; ok && i < n; i++)

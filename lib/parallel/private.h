@@ -263,6 +263,15 @@ double parallel_again_time(const struct parallel_model *model,
 
 /* ---- exchanges (traffic.c) ---------------------------------------------------- */
 
+/* Parts of parallel_mix_check(): what tensor and expert tensor ranks divide, and what
+ * context ranks and sequence parallelism do. */
+bool parallel_tensor_check(const struct parallel_mix *mix,
+                           const struct parallel_model *model,
+                           struct rec_error *err) REC_MUST_CHECK;
+bool parallel_context_check(const struct parallel_mix *mix,
+                            const struct parallel_model *model,
+                            struct rec_error *err) REC_MUST_CHECK;
+
 /* Seconds of a collective of a group, alone but for the groups beside it that share its
  * nodes' adapters. `kind` is "all-reduce", "all-gather", "reduce-scatter" or
  * "all-to-all"; `bytes` as nccl-tests counts them. */

@@ -41,19 +41,35 @@ parallel_blocked(const struct parallel_making *mk, unsigned pass, uint32_t stage
                                                                     : 0;
 }
 
+/* FLOPs of a pass for a multiply-add forward. The gradient of weights is half of a
+ * backward pass that is split; where weights are frozen it takes no time and has none. */
+static double
+flops_of(const struct parallel_making *mk, unsigned pass, double weight)
+{
+    if (pass == PARALLEL_FORWARD)
+        return 2;
+    if (!mk->split)
+        return 4;
+    return weight > 0 ? 2 : pass == PARALLEL_WEIGHT ? 0 : 4;
+}
+
 double
 parallel_pass_flops(const struct parallel_making *mk, unsigned pass, uint32_t stage,
                     uint32_t j, uint32_t n)
 {
     const struct parallel_model *model = &mk->q->model;
-    struct parallel_chunk chunk = parallel_chunk_of(&mk->q->mix, model, stage);
-    double work = chunk.head && j + n == chunk.layers
-                      ? parallel_kind_work(model, &model->head, 1)
-                      : 0;
+    const struct parallel_mix *mix = &mk->q->mix;
+    const struct parallel_passes *head = &mk->times->kind[model->nkinds + 1];
+    struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
+    double sum = chunk.head && j + n == chunk.layers
+                     ? flops_of(mk, pass, head->weight) *
+                           parallel_kind_work(model, &model->head, 1)
+                     : 0;
     for (uint32_t i = j; i < j + n; i++)
-        work += parallel_kind_work(model, &model->kind[model->of[chunk.first + i]], 1);
-    return (pass == PARALLEL_FORWARD || mk->split ? 2 : 4) * work *
-           parallel_tokens(model, &mk->q->mix) / mk->q->mix.tp;
+        sum += flops_of(mk, pass,
+                        parallel_times_kind(mk->times, model, mix, stage, i)->weight) *
+               parallel_kind_work(model, &model->kind[model->of[chunk.first + i]], 1);
+    return sum * parallel_tokens(model, mix) / mix->tp;
 }
 
 struct parallel_node *

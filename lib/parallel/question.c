@@ -5,6 +5,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Refuses numbers of a model that contradict each other, and those of parts that it does
+ * not have. */
+static void
+check_model(struct parallel_key *f, const struct input_transformer *t)
+{
+    struct rec_str given;
+    bool whole = rec_find_key(f->rec, "head_dim", &given) || t->width % t->heads == 0;
+    bool mixture = t->experts_used || t->expert_inner || t->shared_inner;
+    const char *why =
+        !whole ? "hidden must be a multiple of heads; else head_dim= is needed"
+        : t->head_width == 0                             ? "head_dim must be at least 1"
+        : t->kv_rank == 0 && t->heads % t->kv_heads != 0 ? "kv must divide heads"
+        : t->kv_rank == 0 && (t->q_rank > 0 || t->rope_width > 0)
+            ? "q_rank and rope_dim are of latent attention, which needs kv_rank="
+        : t->rope_width > t->head_width ? "rope_dim must be at most head_dim"
+        : t->experts == 0 && mixture
+            ? "topk, expert_ffn and shared_ffn are of a mixture, which needs experts="
+        : t->experts > 0 && t->experts_used > t->experts ? "topk must be at most experts"
+                                                         : NULL;
+    if (why)
+        f->ok = rec_reader_fail(f->reader, f->err, "%s", why);
+}
+
 static void
 read_model(struct parallel_key *f, struct parallel_question *q)
 {
@@ -60,6 +83,8 @@ read_model(struct parallel_key *f, struct parallel_question *q)
         f->ok = rec_reader_fail(f->reader, f->err, "experts need topk= and expert_ffn=");
     if (f->ok && t->kv_heads == 0)
         f->ok = rec_reader_fail(f->reader, f->err, "kv must be at least 1");
+    if (f->ok)
+        check_model(f, t);
 }
 
 /* 3xd,58xe128: how many, dense or with experts, and a window. */
@@ -94,6 +119,13 @@ read_blocks(struct parallel_key *f, struct parallel_question *q)
              window = parallel_key_count(f, "window", 0);
     if (!f->ok || (dense == 0 && window == 0 && !listed))
         return;
+    if (dense > q->t.layers || (dense > 0 && q->t.experts == 0)) {
+        f->ok = rec_reader_fail(f->reader, f->err,
+                                "dense_layers are the first of at most %u layers, the "
+                                "others of which have experts=",
+                                q->t.layers);
+        return;
+    }
     q->block = calloc(q->t.layers, sizeof *q->block);
     if (!q->block) {
         f->ok = rec_fail_memory(f->err);
@@ -107,6 +139,11 @@ read_blocks(struct parallel_key *f, struct parallel_question *q)
         f->ok = rec_reader_fail(f->reader, f->err,
                                 "blocks must list %u layers as 3xd,58xe128, got '%.*s'",
                                 q->t.layers, REC_SAID(text));
+    for (uint32_t i = 0; f->ok && q->t.experts == 0 && i < q->t.layers; i++)
+        if (q->block[i].mixture)
+            f->ok = rec_reader_fail(f->reader, f->err,
+                                    "blocks has layers with experts, but there are none: "
+                                    "experts= is needed");
     q->t.block = q->block;
 }
 
@@ -191,9 +228,8 @@ find_stack(const struct parallel_key *f, const struct parallel_tables *tables,
     return like ? like : chip ? chip : other;
 }
 
-/* The name of a fabric: that of the device up to its memory, as h100 of h100-80. */
-static const struct collective_fabric *
-find_fabric(const struct collective_table *table, const char *device)
+const struct collective_fabric *
+parallel_fabric(const struct collective_table *table, const char *device)
 {
     size_t length = strcspn(device, "-");
     for (size_t i = table->nfabrics; i-- > 0;)
@@ -220,7 +256,7 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
     snprintf(q->device, sizeof q->device, "%.*s", (int)(name.len < 63 ? name.len : 63),
              name.ptr);
     device = device_find(tables->devices, q->device);
-    fabric = find_fabric(tables->collectives, q->device);
+    fabric = parallel_fabric(tables->collectives, q->device);
     *m = (struct parallel_machine){
         .node = parallel_key_degree(f, "node"), .latency = latency, .launch = launch};
     if (!rec_find_key(f->rec, "node", &name))
@@ -268,6 +304,18 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
     return true;
 }
 
+/* A dense MLP has a width. */
+static bool
+check_widths(struct parallel_key *f, const struct parallel_model *model)
+{
+    for (unsigned i = 0; i < model->nkinds; i++)
+        if (!model->kind[i].experts && model->t.inner == 0)
+            return rec_reader_fail(f->reader, f->err,
+                                   "a question needs ffn=, at least 1: it has layers "
+                                   "without experts");
+    return true;
+}
+
 bool
 parallel_question_read(struct parallel_question *q, const struct parallel_tables *tables,
                        const struct rec_reader *reader, const struct rec *rec,
@@ -283,8 +331,15 @@ parallel_question_read(struct parallel_question *q, const struct parallel_tables
     read_blocks(&f, q);
     if (!f.ok || !make_machine(&f, tables, q))
         return false;
-    ok = parallel_model_make(&q->t, q->sequence, &q->style, &q->model, err) &&
-         parallel_mix_check(&q->mix, &q->model, err);
+    if (!parallel_model_make(&q->t, q->sequence, &q->style, &q->model, err))
+        ok = false;
+    else if (!check_widths(&f, &q->model))
+        return false;
+    else
+        ok = parallel_mix_check(&q->mix, &q->model, err);
+    if (ok && tables->servers > 0 && parallel_ranks(&q->mix) > tables->servers)
+        ok = rec_fail(err, REC_NO, "the mix needs %llu devices, the cluster has %u",
+                      (unsigned long long)parallel_ranks(&q->mix), tables->servers);
     if (!ok && err->code == REC_DATA)
         err->code = REC_NO; /* the record is well formed */
     return ok;

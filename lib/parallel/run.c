@@ -9,9 +9,11 @@ struct state {
     const struct parallel_pipe *pipe;
     size_t each; /* items of a device */
     struct parallel_item *item;
-    size_t *next;   /* of each device: the head of its list */
-    double *free;   /* of each device: when its last pass ends */
-    double *end[2]; /* forward and backward, [virtual stage][microbatch]; NAN: not yet */
+    size_t *next;    /* of each device: the head of its list */
+    double *free;    /* of each device: when its last pass ends */
+    double *end[2];  /* forward and backward, [virtual stage][microbatch]; NAN: not yet */
+    double *sent[2]; /* likewise: when the result is on the device of the next stage */
+    double *link[2]; /* of each device: when its link is free to send again */
     uint32_t *inflight, *peak;
     uint32_t *waiting; /* a stack of devices that may go on */
     size_t nwaiting;
@@ -24,30 +26,27 @@ ended(const struct state *s, enum parallel_pass pass, uint32_t stage, uint32_t m
     return &s->end[pass][(size_t)stage * s->pipe->microbatches + microbatch];
 }
 
-/* When the result of a pass of virtual stage `from` is on device r. */
-static double
-arrives(const struct state *s, enum parallel_pass pass, uint32_t from,
-        uint32_t microbatch, uint32_t r)
+/* When the result of a pass is where the next virtual stage is. */
+static double *
+arrives(const struct state *s, enum parallel_pass pass, uint32_t stage,
+        uint32_t microbatch)
 {
-    uint32_t chunk;
-    bool here = parallel_device(s->schedule, s->pipe->stages, from, &chunk) == r;
-    return *ended(s, pass, from, microbatch) + (here ? 0 : s->pipe->transfer);
+    return &s->sent[pass][(size_t)stage * s->pipe->microbatches + microbatch];
 }
 
-/* When the input of an item of device r is there; NAN: that is not known yet. */
+/* When the input of an item of a virtual stage is there; NAN: that is not known yet. */
 static double
-ready(const struct state *s, const struct parallel_item *item, uint32_t r, uint32_t stage)
+ready(const struct state *s, const struct parallel_item *item, uint32_t stage)
 {
     uint32_t last = s->pipe->stages * s->pipe->chunks - 1;
     if (item->pass == PARALLEL_FORWARD)
         return stage == 0 ? 0
-                          : arrives(s, PARALLEL_FORWARD, stage - 1, item->microbatch, r);
+                          : *arrives(s, PARALLEL_FORWARD, stage - 1, item->microbatch);
     if (item->pass == PARALLEL_WEIGHT)
         return *ended(s, PARALLEL_BACKWARD, stage, item->microbatch);
     double own = *ended(s, PARALLEL_FORWARD, stage, item->microbatch);
-    double from = stage == last
-                      ? own
-                      : arrives(s, PARALLEL_BACKWARD, stage + 1, item->microbatch, r);
+    double from =
+        stage == last ? own : *arrives(s, PARALLEL_BACKWARD, stage + 1, item->microbatch);
     return isnan(own) ? own : from;
 }
 
@@ -58,6 +57,24 @@ wake(struct state *s, uint32_t device)
         s->listed[device] = true;
         s->waiting[s->nwaiting++] = device;
     }
+}
+
+/* Sends the result of a pass of device r, whose link carries one message after the other
+ * in each direction, to the next virtual stage. */
+static void
+send(struct state *s, const struct parallel_item *item, uint32_t r, uint32_t stage)
+{
+    enum parallel_pass pass = item->pass;
+    double at = *ended(s, pass, stage, item->microbatch), *link = &s->link[pass][r];
+    uint32_t next = pass == PARALLEL_FORWARD ? stage + 1 : stage - 1, chunk;
+    uint32_t to = parallel_device(s->schedule, s->pipe->stages, next, &chunk);
+    if (to != r) {
+        at = fmax(at, *link);
+        *link = at + s->pipe->busy;
+        at += s->pipe->transfer;
+    }
+    *arrives(s, pass, stage, item->microbatch) = at;
+    wake(s, to);
 }
 
 static double
@@ -72,13 +89,13 @@ length(const struct state *s, enum parallel_pass pass, uint32_t stage)
 static void
 go_on(struct state *s, uint32_t r)
 {
-    uint32_t last = s->pipe->stages * s->pipe->chunks - 1, chunk;
+    uint32_t last = s->pipe->stages * s->pipe->chunks - 1;
     enum parallel_pass release = s->schedule->split ? PARALLEL_WEIGHT : PARALLEL_BACKWARD;
     while (s->next[r] < s->each) {
         const struct parallel_item *item = &s->item[r * s->each + s->next[r]];
         enum parallel_pass pass = item->pass;
         uint32_t stage = parallel_stage(s->schedule, s->pipe->stages, r, item->chunk);
-        double from = ready(s, item, r, stage);
+        double from = ready(s, item, stage);
         if (isnan(from))
             return;
         s->next[r]++;
@@ -89,10 +106,8 @@ go_on(struct state *s, uint32_t r)
         if (pass == PARALLEL_WEIGHT)
             continue;
         *ended(s, pass, stage, item->microbatch) = s->free[r];
-        if (pass == PARALLEL_FORWARD && stage < last)
-            wake(s, parallel_device(s->schedule, s->pipe->stages, stage + 1, &chunk));
-        if (pass == PARALLEL_BACKWARD && stage > 0)
-            wake(s, parallel_device(s->schedule, s->pipe->stages, stage - 1, &chunk));
+        if (pass == PARALLEL_FORWARD ? stage < last : stage > 0)
+            send(s, item, r, stage);
     }
 }
 
@@ -106,14 +121,16 @@ open_state(struct state *s)
     s->peak = calloc(p, sizeof *s->peak);
     s->waiting = calloc(p, sizeof *s->waiting);
     s->listed = calloc(p, sizeof *s->listed);
-    s->end[0] = malloc(cells * sizeof *s->end[0]);
-    s->end[1] = malloc(cells * sizeof *s->end[1]);
-    if (!s->next || !s->free || !s->inflight || !s->peak || !s->waiting || !s->listed ||
-        !s->end[0] || !s->end[1])
-        return false;
-    for (size_t i = 0; i < cells; i++)
-        s->end[0][i] = s->end[1][i] = NAN;
-    return true;
+    for (int i = 0; i < 2; i++) {
+        s->end[i] = malloc(cells * sizeof *s->end[i]);
+        s->sent[i] = malloc(cells * sizeof *s->sent[i]);
+        s->link[i] = calloc(p, sizeof *s->link[i]);
+        if (!s->end[i] || !s->sent[i] || !s->link[i])
+            return false;
+        for (size_t j = 0; j < cells; j++)
+            s->end[i][j] = s->sent[i][j] = NAN;
+    }
+    return s->next && s->free && s->inflight && s->peak && s->waiting && s->listed;
 }
 
 static void
@@ -126,8 +143,11 @@ close_state(struct state *s)
     free(s->peak);
     free(s->waiting);
     free(s->listed);
-    free(s->end[0]);
-    free(s->end[1]);
+    for (int i = 0; i < 2; i++) {
+        free(s->end[i]);
+        free(s->sent[i]);
+        free(s->link[i]);
+    }
 }
 
 /* Fails if a device has not come to the end of its list. */
@@ -203,10 +223,25 @@ parallel_fewer(const struct parallel_schedule *schedule, const struct parallel_p
  * A period is p microbatches. Between the first and the last ones, where forward and
  * backward alternate, lists repeat themselves; forward passes are at most two periods
  * ahead of backward ones. So if all passes of a period end the same time after those of
- * the period before, forward in the last period and backward two periods earlier, all
- * that would follow in a longer list does, too: what a pass waits for is one of these, or
- * follows.
+ * the period before, forward in the last period and backward two periods earlier, and
+ * their messages arrive so, all that would follow in a longer list does, too: what a pass
+ * or a message waits for is one of these, or follows.
  */
+static bool
+follows(const struct state *s, const double *of, uint32_t i, double period, double near)
+{
+    const struct parallel_pipe *pipe = s->pipe;
+    uint32_t p = pipe->stages, m = pipe->microbatches;
+    for (uint32_t stage = 0; stage < p * pipe->chunks; stage++) {
+        const double *at = of + (size_t)stage * m + i;
+        /* NAN: what nothing waits for is not sent */
+        for (uint32_t j = 0; j < p; j++)
+            if (fabs(at[j] - at[(ptrdiff_t)j - p] - period) > near)
+                return false;
+    }
+    return true;
+}
+
 static bool
 is_steady(const struct state *s, double *period)
 {
@@ -218,13 +253,12 @@ is_steady(const struct state *s, double *period)
     near = 1e-13 * most;
     *period =
         *ended(s, PARALLEL_FORWARD, 0, m - 1) - *ended(s, PARALLEL_FORWARD, 0, m - 1 - p);
-    for (uint32_t stage = 0; stage < p * pipe->chunks; stage++)
-        for (uint32_t i = m - p; i < m; i++)
-            if (fabs(*ended(s, PARALLEL_FORWARD, stage, i) -
-                     *ended(s, PARALLEL_FORWARD, stage, i - p) - *period) > near ||
-                fabs(*ended(s, PARALLEL_BACKWARD, stage, i - 2 * p) -
-                     *ended(s, PARALLEL_BACKWARD, stage, i - 3 * p) - *period) > near)
-                return false;
+    for (int pass = 0; pass < 2; pass++) {
+        uint32_t from = pass == PARALLEL_FORWARD ? m - p : m - 3 * p;
+        if (!follows(s, s->end[pass], from, *period, near) ||
+            !follows(s, s->sent[pass], from, *period, near))
+            return false;
+    }
     return true;
 }
 

@@ -346,6 +346,7 @@ try_context(struct walk *w, struct rec_error *err)
 {
     const struct parallel_search *s = w->search;
     struct parallel_mix *mix = &w->mix;
+    struct rec_error why;
     for (size_t i = 0; i < w->context.n; i++) {
         mix->cp = w->context.value[i];
         if ((uint64_t)s->model->sequence % mix->cp != 0) {
@@ -356,6 +357,10 @@ try_context(struct walk *w, struct rec_error *err)
         if (s->devices / mix->tp % mix->cp != 0) {
             refuse(w, 1, "tp=%u x cp=%u do not divide %u devices", mix->tp, mix->cp,
                    s->devices);
+            continue;
+        }
+        if (!parallel_context_check(mix, s->model, &why)) {
+            refuse(w, 1, "%s", why.text);
             continue;
         }
         forget_layers(w, true);
@@ -370,6 +375,7 @@ try_tensor(struct walk *w, struct rec_error *err)
 {
     const struct parallel_search *s = w->search;
     struct parallel_mix *mix = &w->mix;
+    struct rec_error why;
     for (size_t i = 0; i < w->tensor.n; i++) {
         uint32_t t = mix->tp = w->tensor.value[i];
         if (s->devices % t != 0) {
@@ -397,6 +403,10 @@ try_tensor(struct walk *w, struct rec_error *err)
                                                                : t;
         if (t % mix->etp != 0) {
             refuse(w, 1, "etp=%u does not divide tp=%u", mix->etp, t);
+            continue;
+        }
+        if (!parallel_tensor_check(mix, s->model, &why)) {
+            refuse(w, 1, "%s", why.text);
             continue;
         }
         if (!try_context(w, err))

@@ -370,22 +370,24 @@ parallel_once_alone(const struct parallel_model *model, const struct parallel_mi
     double replicas = (double)mix->dp * mix->cp, held;
     double shards = mix->shard > 0 ? mix->shard : replicas;
     double spread = fmin(shards, replicas * mix->tp / ((double)mix->ep * mix->etp));
+    /* the only shard is the whole */
+    uint32_t zero = shards <= 1 && mix->zero > 2 ? 2 : mix->zero;
     *once = (struct parallel_once){0};
-    held = mix->zero >= 1 ? dense / shards + experts / spread : dense + experts;
+    held = zero >= 1 ? dense / shards + experts / spread : dense + experts;
     once->optimizer =
         machine->stack->between + fmax(parallel_move(machine, held * (ADAM_MOVED + CLIP)),
                                        tensors * machine->stack->host);
     /* gradients are cleared, and weights are cast for all microbatches of the step */
-    if (mix->zero < 3)
+    if (zero < 3)
         once->optimizer += parallel_move(
             machine, (dense + experts) * (CLEAR + parallel_weight_cast(mix, machine)));
-    if (mix->zero < 3)
+    if (zero < 3)
         once->gradients = exchange_both(&q, PARALLEL_SHARDS,
-                                        mix->zero >= 1 ? "reduce-scatter" : "all-reduce",
+                                        zero >= 1 ? "reduce-scatter" : "all-reduce",
                                         dense, experts, parallel_gradient(mix, machine));
     once->gradients += exchange_both(&q, PARALLEL_BETWEEN, "all-reduce", dense / shards,
                                      experts / spread, parallel_gradient(mix, machine));
-    if (mix->zero >= 1 && mix->zero < 3)
+    if (zero >= 1 && zero < 3)
         once->weights = exchange_both(&q, PARALLEL_SHARDS, "all-gather", dense, experts,
                                       mix->gather_fp8 ? 1 : ELEMENT);
 }
@@ -466,6 +468,7 @@ parallel_pipe_make(const struct parallel_mix *mix, const struct parallel_machine
         .chunks = mix->vp,
         .microbatches = parallel_microbatches(mix),
         .transfer = machine->stack->blocking ? 0 : times->message,
+        .busy = machine->stack->blocking ? 0 : times->message,
     };
     if (!seconds)
         return rec_fail_memory(err);

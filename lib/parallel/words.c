@@ -28,8 +28,8 @@ struct reading {
 
 /* ---- keys -------------------------------------------------------------------- */
 
-static struct parallel_arg *
-find(const struct parallel_words *args, const char *key)
+struct parallel_arg *
+parallel_words_arg(const struct parallel_words *args, const char *key)
 {
     for (size_t i = 0; i < args->n; i++)
         if (strcmp(args->arg[i].key, key) == 0)
@@ -40,43 +40,53 @@ find(const struct parallel_words *args, const char *key)
 const char *
 parallel_words_find(const struct parallel_words *args, const char *key)
 {
-    const struct parallel_arg *a = find(args, key);
+    const struct parallel_arg *a = parallel_words_arg(args, key);
     return a ? a->value : NULL;
 }
 
-static bool
-set(struct reading *r, const char *key, const char *value)
+bool
+parallel_words_set(struct parallel_words *args, const char *key, const char *value,
+                   struct rec_error *err)
 {
-    struct parallel_words *args = r->args;
-    struct parallel_arg *a = find(args, key);
+    struct parallel_arg *a = parallel_words_arg(args, key);
     char both[80];
-    if (a && strcmp(key, "overlap") == 0 && strcmp(a->value, "none") != 0 &&
-        strcmp(value, "none") != 0) {
+    if (a && strcmp(key, "overlap") == 0) {
         if (strstr(a->value, value))
             return true;
         snprintf(both, sizeof both, "%s,%s", a->value, value);
         value = both;
     }
     if (!a) {
-        if (!rec_grow(&args->arg, &args->room, args->n + 1, sizeof *args->arg, r->err))
+        if (!rec_grow(&args->arg, &args->room, args->n + 1, sizeof *args->arg, err))
             return false;
         a = &args->arg[args->n++];
         a->key = key;
     }
-    a->value = rec_arena_copy(&args->arena, rec_str(value), r->err);
+    a->value = rec_arena_copy(&args->arena, rec_str(value), err);
     return a->value != NULL;
 }
 
-/* Notes a word that became no key. */
-static bool
-ignore(struct reading *r, const char *word)
+bool
+parallel_words_ignore(struct parallel_words *args, const char *word,
+                      struct rec_error *err)
 {
-    struct parallel_words *args = r->args;
     size_t have = args->unused ? strlen(args->unused) : 0;
-    if (!rec_grow(&args->unused, &args->unused_room, have + strlen(word) + 3, 1, r->err))
+    if (!rec_grow(&args->unused, &args->unused_room, have + strlen(word) + 3, 1, err))
         return false;
     sprintf(args->unused + have, "%s%s", have ? ", " : "", word);
     return true;
+}
+
+static bool
+set(struct reading *r, const char *key, const char *value)
+{
+    return parallel_words_set(r->args, key, value, r->err);
+}
+
+static bool
+ignore(struct reading *r, const char *word)
+{
+    return parallel_words_ignore(r->args, word, r->err);
 }
 
 static bool
@@ -477,103 +487,7 @@ read_words(struct reading *r)
     return status == 0;
 }
 
-/* ---- what several words say together --------------------------------------------- */
-
-static double
-number(const struct parallel_words *args, const char *key, double without)
-{
-    const char *value = parallel_words_find(args, key);
-    return value ? strtod(value, NULL) : without;
-}
-
-static bool
-set_number(struct reading *r, const char *key, double value)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%.0f", value);
-    return set(r, key, text);
-}
-
-/* What Megatron takes for a model without the word. */
-static bool
-finish_model(struct reading *r)
-{
-    static const struct parallel_arg without[] = {{"mlp", "gelu"},
-                                                  {"norm", "layer"},
-                                                  {"tied", "1"},
-                                                  {"bias", "qkv,projection,mlp"}};
-    const struct parallel_words *args = r->args;
-    const char *positions = parallel_words_find(args, ".positions");
-    bool dropout = number(args, ".drop_a", 0.1) > 0 || number(args, ".drop_h", 0.1) > 0;
-    if (!find(args, "layers") || !find(args, "hidden"))
-        return true;
-    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
-        if (!find(args, without[i].key) && !set(r, without[i].key, without[i].value))
-            return false;
-    if (find(args, ".qkv") && strcmp(parallel_words_find(args, "bias"), "none") == 0 &&
-        !set(r, "bias", "qkv"))
-        return false;
-    if (!find(args, "ffn") && !set_number(r, "ffn", 4 * number(args, "hidden", 0)))
-        return false;
-    if (find(args, "experts") && !find(args, "topk") && !set(r, "topk", "2"))
-        return false;
-    if (find(args, "experts") && !find(args, "expert_ffn") &&
-        !set(r, "expert_ffn", parallel_words_find(args, "ffn")))
-        return false;
-    if (find(args, ".grouped") && !set_number(r, "kv", number(args, ".groups", 1)))
-        return false;
-    if ((positions || !find(args, "positions")) &&
-        !set_number(r, "positions",
-                    positions && strcmp(positions, "0") == 0
-                        ? 0
-                        : number(args, ".most", number(args, "seq", 0))))
-        return false;
-    return find(args, "dropout") || set(r, "dropout", dropout ? "1" : "0");
-}
-
-static bool
-finish(struct reading *r)
-{
-    const struct parallel_words *args = r->args;
-    const char *method = parallel_words_find(args, ".method");
-    const char *again = parallel_words_find(args, "recompute");
-    double nodes = number(args, ".nodes", 0), each = number(args, ".each", 0);
-    double layers = number(args, ".again", 1);
-    if (each > 0 && !set_number(r, "node", each))
-        return false;
-    if (nodes > 0 && each > 0 && !find(args, "gpus") &&
-        !set_number(r, "gpus", nodes * each))
-        return false;
-    if (!find(args, "precision") && find(args, ".wide") &&
-        !set(r, "precision", parallel_words_find(args, ".wide")))
-        return false;
-    if (method && again && strcmp(again, "full") == 0) {
-        if (strcmp(method, "block") == 0 && !set_number(r, "recompute", layers))
-            return false;
-        if (strcmp(method, "block") != 0 && layers > 1)
-            return rec_fail(r->err, REC_DATA,
-                            "--recompute-method uniform with groups of %.0f layers is "
-                            "not modelled; --recompute-num-layers 1 is",
-                            layers);
-    }
-    /* interleaved pipelines of Megatron send beside computing, unless they are told not
-     * to */
-    if ((number(args, "vp", 1) > 1 || find(args, "chunk_layers")) &&
-        !find(args, ".alone") && !set(r, "overlap", "pp"))
-        return false;
-    return finish_model(r);
-}
-
-/* Keys that were only there to be put together go out. */
-static void
-drop_parts(struct parallel_words *args)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < args->n; i++)
-        if (args->arg[i].key[0] != '.')
-            args->arg[n++] = args->arg[i];
-    args->n = n;
-}
+/* ---- the whole -------------------------------------------------------------------- */
 
 static char *
 read_all(struct rec_reader *reader, struct rec_error *err)
@@ -604,8 +518,7 @@ parallel_words_read(struct parallel_words *args, struct rec_reader *reader,
     ok = ok && read_words(&r);
     for (size_t i = 0; ok && i < r.n; i++)
         ok = r.variable[i].used || ignore(&r, r.variable[i].name);
-    ok = ok && finish(&r);
-    drop_parts(args);
+    ok = ok && parallel_words_finish(args, err);
     free(r.word);
     free(r.variable);
     free(all);

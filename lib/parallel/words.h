@@ -13,8 +13,8 @@ enum parallel_arg_how {
     PARALLEL_ARG_REFUSE /* not modelled */
 };
 
-/* A key that begins with a dot is put together with others at the end (finish() in
- * words.c). The key overlap adds up. */
+/* A key that begins with a dot is put together with others at the end
+ * (words_finish.c). The key overlap adds up. */
 struct parallel_arg_row {
     const char *word;
     enum parallel_arg_how how;
@@ -25,5 +25,18 @@ struct parallel_arg_row {
 extern const struct parallel_arg_row parallel_arg_rows[];
 /* Variables. */
 extern const struct parallel_arg_row parallel_variable_rows[];
+
+/* The argument of a key; NULL: there is none. */
+struct parallel_arg *parallel_words_arg(const struct parallel_words *args,
+                                        const char *key);
+/* Gives a key a value, which is copied. */
+bool parallel_words_set(struct parallel_words *args, const char *key, const char *value,
+                        struct rec_error *err) REC_MUST_CHECK;
+/* Notes a word that became no key. */
+bool parallel_words_ignore(struct parallel_words *args, const char *word,
+                           struct rec_error *err) REC_MUST_CHECK;
+/* Behind the last word: keys that several words make, and that were left out. */
+bool parallel_words_finish(struct parallel_words *args,
+                           struct rec_error *err) REC_MUST_CHECK;
 
 #endif

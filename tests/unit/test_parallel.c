@@ -338,6 +338,30 @@ test_random(void **state)
         assert_true(parallel_run(schedule, &pipe, &slower, NULL));
         /* (a V finds another order for other times) */
         assert_true(slower.seconds >= run.seconds || schedule->vshape);
+        pipe.busy = pipe.transfer = 20;
+        assert_true(parallel_run(schedule, &pipe, &slower, NULL));
+        if (pipe.stages > 1) /* the first device sends as many messages */
+            assert_true(slower.seconds >= 20 * pipe.microbatches);
+    }
+}
+
+/* A link that is slower than the stages carries one message after the other: GPipe on two
+ * devices takes the way of the first microbatch, and m - 1 messages more each way. */
+static void
+test_link(void **state)
+{
+    const double f[] = {1, 2}, b[] = {3, 4};
+    struct parallel_pipe pipe = {
+        .stages = 2, .chunks = 1, .forward = f, .backward = b, .transfer = 10};
+    struct parallel_run run = {0};
+    (void)state;
+    for (pipe.microbatches = 1; pipe.microbatches < 9; pipe.microbatches++) {
+        pipe.busy = 10;
+        assert_true(parallel_run(parallel_schedule_find("gpipe"), &pipe, &run, NULL));
+        assert_near(run.seconds, 30 + 2 * 10 * (pipe.microbatches - 1.0), 1e-12);
+        pipe.busy = 0; /* as long as the slowest stage */
+        assert_true(parallel_run(parallel_schedule_find("gpipe"), &pipe, &run, NULL));
+        assert_near(run.seconds, 30 + (2 + 4) * (pipe.microbatches - 1.0), 1e-12);
     }
 }
 
@@ -368,6 +392,10 @@ test_steady(void **state)
         struct parallel_run run[2] = {{.inflight = inflight[0], .last = last[0]},
                                       {.inflight = inflight[1], .last = last[1]}};
         pipe.microbatches += many ? 0 : (uint32_t)random_below(p);
+        if (random_below(2)) { /* messages, one after the other, may take the longest */
+            pipe.transfer *= 1 + (double)random_below(20);
+            pipe.busy = pipe.transfer / (1 + (double)random_below(2));
+        }
         for (uint32_t i = 0; i < p * pipe.chunks; i++) {
             f[i] = 1 + unlike * (double)random_below(10);
             b[i] = 2 + unlike * (double)random_below(10);
@@ -437,8 +465,8 @@ main(void)
         cmocka_unit_test(test_counts),      cmocka_unit_test(test_published),
         cmocka_unit_test(test_schedules),   cmocka_unit_test(test_groups),
         cmocka_unit_test(test_zero_bubble), cmocka_unit_test(test_random),
-        cmocka_unit_test(test_steady),      cmocka_unit_test(test_endless),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_link),        cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_endless),     cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,174 @@
+/* What several words say together, and what Megatron takes for words that are not there
+ * (megatron/training/arguments.py). */
+#include "words.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ending {
+    struct parallel_words *args;
+    struct rec_error *err;
+};
+
+static bool
+set(struct ending *r, const char *key, const char *value)
+{
+    return parallel_words_set(r->args, key, value, r->err);
+}
+
+static double
+number(const struct parallel_words *args, const char *key, double without)
+{
+    const char *value = parallel_words_find(args, key);
+    return value ? strtod(value, NULL) : without;
+}
+
+static bool
+set_number(struct ending *r, const char *key, double value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.0f", value);
+    return set(r, key, text);
+}
+
+/* Four times the hidden size; of a gated MLP, whose third product is as large, 2/3 of it,
+ * in multiples of 64. */
+static double
+without_ffn(const struct parallel_words *args)
+{
+    double hidden = number(args, "hidden", 0);
+    bool gated = strcmp(parallel_words_find(args, "mlp"), "swiglu") == 0;
+    return gated ? floor(4 * hidden * 2 / 3 / 64) * 64 : 4 * hidden;
+}
+
+/* What Megatron takes for a model without the word. */
+static bool
+finish_model(struct ending *r)
+{
+    static const struct parallel_arg without[] = {{"mlp", "gelu"},
+                                                  {"norm", "layer"},
+                                                  {"tied", "1"},
+                                                  {"bias", "qkv,projection,mlp"}};
+    const struct parallel_words *args = r->args;
+    const char *positions = parallel_words_find(args, ".positions");
+    bool dropout = number(args, ".drop_a", 0.1) > 0 || number(args, ".drop_h", 0.1) > 0;
+    if (!parallel_words_arg(args, "layers") || !parallel_words_arg(args, "hidden"))
+        return true;
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (!parallel_words_arg(args, without[i].key) &&
+            !set(r, without[i].key, without[i].value))
+            return false;
+    if (parallel_words_arg(args, ".qkv") &&
+        strcmp(parallel_words_find(args, "bias"), "none") == 0 && !set(r, "bias", "qkv"))
+        return false;
+    if (!parallel_words_arg(args, "ffn") && !set_number(r, "ffn", without_ffn(args)))
+        return false;
+    if (parallel_words_arg(args, "experts") && !parallel_words_arg(args, "topk") &&
+        !set(r, "topk", "2"))
+        return false;
+    if (parallel_words_arg(args, "experts") && !parallel_words_arg(args, "expert_ffn") &&
+        !set(r, "expert_ffn", parallel_words_find(args, "ffn")))
+        return false;
+    if (parallel_words_arg(args, ".grouped") &&
+        !set_number(r, "kv", number(args, ".groups", 1)))
+        return false;
+    if ((positions || !parallel_words_arg(args, "positions")) &&
+        !set_number(r, "positions",
+                    positions && strcmp(positions, "0") == 0
+                        ? 0
+                        : number(args, ".most", number(args, "seq", 0))))
+        return false;
+    return parallel_words_arg(args, "dropout") || set(r, "dropout", dropout ? "1" : "0");
+}
+
+/* A recipe says how 8 bits are scaled, and alone does not turn them on. */
+static bool
+finish_precision(struct ending *r)
+{
+    const char *narrow = parallel_words_find(r->args, "precision");
+    const char *recipe = parallel_words_find(r->args, ".recipe");
+    const char *wide = parallel_words_find(r->args, ".wide");
+    if (recipe && !narrow &&
+        !parallel_words_ignore(r->args, "--fp8-recipe without --fp8-format", r->err))
+        return false;
+    if (recipe && narrow && strcmp(narrow, "fp8") == 0)
+        return set(r, "precision", recipe);
+    return narrow || !wide || set(r, "precision", wide);
+}
+
+/* Keys and values go round beside computing unless another way is said. */
+static bool
+finish_context(struct ending *r)
+{
+    const struct parallel_words *args = r->args;
+    const char *how = parallel_words_find(args, ".cp");
+    if (!how && number(args, "cp", 1) > 1)
+        how = "p2p";
+    if (how && strcmp(how, "a2a") == 0)
+        return set(r, "cp_comm", "a2a");
+    return !how || strcmp(how, "p2p") != 0 || set(r, "overlap", "cp");
+}
+
+/* Experts have the tensor ranks of other layers unless it is said. */
+static bool
+finish_experts(struct ending *r)
+{
+    const struct parallel_words *args = r->args;
+    const char *tp = parallel_words_find(args, "tp");
+    bool experts = parallel_words_arg(args, "experts") || number(args, "ep", 1) > 1;
+    return !experts || !tp || parallel_words_arg(args, "etp") || set(r, "etp", tp);
+}
+
+static bool
+finish(struct ending *r)
+{
+    const struct parallel_words *args = r->args;
+    const char *method = parallel_words_find(args, ".method");
+    const char *again = parallel_words_find(args, "recompute");
+    double nodes = number(args, ".nodes", 0), each = number(args, ".each", 0);
+    double layers = number(args, ".again", 1);
+    if (each > 0 && !set_number(r, "node", each))
+        return false;
+    if (nodes > 0 && each > 0 && !parallel_words_arg(args, "gpus") &&
+        !set_number(r, "gpus", nodes * each))
+        return false;
+    if (!finish_precision(r) || !finish_context(r) || !finish_experts(r))
+        return false;
+    if (method && again && strcmp(again, "full") == 0) {
+        if (strcmp(method, "block") == 0 && !set_number(r, "recompute", layers))
+            return false;
+        if (strcmp(method, "block") != 0 && layers > 1)
+            return rec_fail(r->err, REC_DATA,
+                            "--recompute-method uniform with groups of %.0f layers is "
+                            "not modelled; --recompute-num-layers 1 is",
+                            layers);
+    }
+    /* interleaved pipelines of Megatron send beside computing, unless they are told not
+     * to */
+    if ((number(args, "vp", 1) > 1 || parallel_words_arg(args, "chunk_layers")) &&
+        !parallel_words_arg(args, ".alone") && !set(r, "overlap", "pp"))
+        return false;
+    return finish_model(r);
+}
+
+/* Keys that were only there to be put together go out. */
+static void
+drop_parts(struct parallel_words *args)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < args->n; i++)
+        if (args->arg[i].key[0] != '.')
+            args->arg[n++] = args->arg[i];
+    args->n = n;
+}
+
+bool
+parallel_words_finish(struct parallel_words *args, struct rec_error *err)
+{
+    struct ending r = {args, err};
+    bool ok = finish(&r);
+    drop_parts(args);
+    return ok;
+}
