@@ -7,6 +7,8 @@
 #include "rampipe/spot.h"
 
 #include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { HOURLY = SPOT_EMPIRICAL + 1, START_MAX = 1 << 30 };
 
@@ -178,6 +180,18 @@ needs_input(const struct preempt *p, const struct tracegen_preempt_args *args)
 {
     return p->cli->nfiles > 0 || (p->process != HOURLY && !args->preempt_chance_given &&
                                   !args->add_chance_given);
+}
+
+/* Says that a model that may wait on standard input was not read: without it, there may
+ * be no additions, or no preemptions. */
+static void
+warn_of_input(const struct preempt *p)
+{
+    struct stat input;
+    if (p->process != HOURLY && fstat(STDIN_FILENO, &input) == 0 &&
+        (S_ISFIFO(input.st_mode) || S_ISREG(input.st_mode)))
+        cli_warn(p->cli, "standard input was not read, since a chance is given: to replace "
+                         "figures of a model that comes there, give - as FILE");
 }
 
 static bool
@@ -406,6 +420,8 @@ run(struct cli *cli, const struct tracegen_preempt_args *args)
     ok = ok && read_figures(&p, args) && complete(&p, args);
     ok = ok && (args->compare_given ? compare(&p, args->compare_arg, args->repair_given)
                                     : draw_runs(&p));
+    if (ok && !needs_input(&p, args))
+        warn_of_input(&p);
     spot_model_free(&p.model);
     spot_trace_free(&trace);
     return ok;
