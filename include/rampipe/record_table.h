@@ -1604,7 +1604,7 @@ REC_ROW(RUNG, ALONE, "rung",
     "pipeline. A tuner scales by these records. Records of one rate stand together, and "
     "rates ascend.",
     "rung\t150\tclassify\t16\t3\tstatic=2.4",
-    REC_FIELD("RATE", AMOUNT, "arrivals at the pipeline, queries/s")
+    REC_FIELD("RATE", AMOUNT, "arrivals at the pipeline, queries/s, above 0")
     REC_FIELD("STAGE", ID, "the stage")
     REC_FIELD("BATCH", COUNT,
           "queries in a batch, at most; from 1 to the largest profiled")

@@ -115,6 +115,7 @@ struct serve_rung {
     /* What the stage costs in a plan that was made for this rate alone, US$ an hour; NAN
      * if that is not known. */
     double fixed;
+    struct serve_place place;
 };
 
 /** What records say of a pipeline. Starts as {0}. Owns what it points to. */

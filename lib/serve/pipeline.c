@@ -259,7 +259,7 @@ static bool
 take_rung(struct serve_pipeline *p, const struct rec_reader *reader,
           const struct rec *rec, struct rec_error *err)
 {
-    struct serve_rung rung = {.fixed = NAN};
+    struct serve_rung rung = {.fixed = NAN, .place = place_of(reader)};
     uint64_t batch, replicas;
     if (!rec_get_number(reader, rec, 1, &rung.rate, err) ||
         !read_stage(p, reader, rec, 2, NULL, &rung.stage, err) ||
@@ -268,6 +268,12 @@ take_rung(struct serve_pipeline *p, const struct rec_reader *reader,
         !rec_key_number(reader, rec, "static", &rung.fixed, err) ||
         !check_counts(reader, batch, replicas, err))
         return false;
+    if (!(rung.rate > 0))
+        return rec_reader_fail(reader, err, "RATE must be above 0");
+    if (p->stage[rung.stage].model == REC_NONE)
+        return rec_reader_fail(reader, err,
+                               "stage '%s' has no model, so it must not have a rung",
+                               p->stage[rung.stage].name);
     if (p->nrungs > 0 && rung.rate < p->rung[p->nrungs - 1].rate)
         return rec_reader_fail(reader, err,
                                "rung records must be in ascending order of RATE");
