@@ -181,8 +181,9 @@ write_result(void *context, const struct train_elastic_result *r)
     training_write_keys(t, r->by_state);
     rec_uint_key(w, "on_demand_instances", on_demand);
     /* those beyond whole pipelines are paid for, but do not train */
-    rec_num_key(w, "on_demand_step",
-                train_elastic_iteration(&m->profile, (double)(on_demand / depth * depth)));
+    rec_num_key(
+        w, "on_demand_step",
+        train_elastic_iteration(&m->profile, (double)(on_demand / depth * depth)));
     rec_end(w);
 }
 

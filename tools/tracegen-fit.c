@@ -54,10 +54,11 @@ warn_of_tail(struct cli *cli, const struct spot_trace *trace,
 {
     double minutes = (trace->end - trace->start) / 60;
     if (minutes > 1.1 * model->total_minutes)
-        cli_warn(cli,
-                 "the trace lasts %.6g minutes, but its last change is after %.6g: the "
-                 "figures per minute are of that time only, as published, and so too high",
-                 minutes, model->total_minutes);
+        cli_warn(
+            cli,
+            "the trace lasts %.6g minutes, but its last change is after %.6g: the "
+            "figures per minute are of that time only, as published, and so too high",
+            minutes, model->total_minutes);
 }
 
 static bool

@@ -190,8 +190,9 @@ warn_of_input(const struct preempt *p)
     struct stat input;
     if (p->process != HOURLY && fstat(STDIN_FILENO, &input) == 0 &&
         (S_ISFIFO(input.st_mode) || S_ISREG(input.st_mode)))
-        cli_warn(p->cli, "standard input was not read, since a chance is given: to replace "
-                         "figures of a model that comes there, give - as FILE");
+        cli_warn(p->cli,
+                 "standard input was not read, since a chance is given: to replace "
+                 "figures of a model that comes there, give - as FILE");
 }
 
 static bool

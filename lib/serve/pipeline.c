@@ -357,10 +357,11 @@ serve_read_change(struct serve_pipeline *p, const struct rec_reader *reader,
             "a config with time= may change only REPLICAS and BATCH of stage '%s'",
             p->stage[change->stage].name);
     if (rec_find_key(rec, "delay", &delay) && config.delay != first->delay)
-        return rec_reader_fail(reader, err,
-                               "a config with time= must not change delay=: stage '%s' has "
-                               "%.15g s",
-                               p->stage[change->stage].name, first->delay);
+        return rec_reader_fail(
+            reader, err,
+            "a config with time= must not change delay=: stage '%s' has "
+            "%.15g s",
+            p->stage[change->stage].name, first->delay);
     if (config.batch > serve_largest(&p->profile[first->profile]))
         return rec_reader_fail(
             reader, err, "BATCH %u is larger than the largest batch of the profile, %llu",
