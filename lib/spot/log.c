@@ -336,6 +336,42 @@ add_counted(struct spot_trace *trace, double time, enum spot_kind kind, double c
     return spot_trace_add(trace, event, err);
 }
 
+/* How far the counts are from what the events of the trace leave there. */
+struct strayed {
+    double there, most;       /* instances by the events so far; the largest difference */
+    const struct entry *from; /* the first row that differs, */
+    double then;              /* and `there` at that row */
+};
+
+static void
+compare_count(struct strayed *strayed, const struct entry *row)
+{
+    if (row->count != strayed->there && !strayed->from) {
+        strayed->from = row;
+        strayed->then = strayed->there;
+    }
+    strayed->most = fmax(strayed->most, fabs(strayed->there - row->count));
+}
+
+/* A count that falls without a termination, or does not fall after one, is not in the
+ * trace: that must not go unsaid. */
+static void
+warn_of_strayed(const struct log *log, const struct strayed *strayed)
+{
+    const struct entry *row = strayed->from;
+    char text[500];
+    if (!row || !log->options->warn)
+        return;
+    snprintf(
+        text, sizeof text,
+        "%.200s:%llu: the counts do not fit the terminations: %.15g instances are "
+        "there, but %.15g by the terminations and rises so far, of which the trace is "
+        "made (later they differ by up to %.15g)",
+        row->file, (unsigned long long)row->line, row->count, strayed->then,
+        strayed->most);
+    log->options->warn(log->options->context, text);
+}
+
 /* A trace of the changes of the count, merged with the terminations, if there is a log of
  * them. Then a count that falls tells nothing new: the terminations say how many went,
  * and when. Of a time, terminations come before additions. */
@@ -345,6 +381,7 @@ build_from_counts(const struct log *log, struct spot_trace *trace, struct rec_er
     const struct entry *row = log->counts.entry, *gone = log->terminations.entry;
     size_t n = log->counts.n, ngone = log->terminations.n, j = 0;
     double origin = row[0].time;
+    struct strayed strayed = {.there = row[0].count};
 
     for (size_t i = 0; i < n; i++) {
         double change = i > 0 ? row[i].count - row[i - 1].count : 0;
@@ -354,10 +391,15 @@ build_from_counts(const struct log *log, struct spot_trace *trace, struct rec_er
                       err))
             return false;
         trace->row[trace->nrows++] = row[i].time - origin;
-        for (; j < ngone && gone[j].time <= row[i].time; j++)
+        for (; j < ngone && gone[j].time <= row[i].time; j++) {
+            strayed.there -= gone[j].count;
             if (!add_counted(trace, gone[j].time - origin, SPOT_PREEMPT, gone[j].count,
                              err))
                 return false;
+        }
+        strayed.there += fmax(0, change);
+        if (log->has_terminations)
+            compare_count(&strayed, &row[i]);
         if (!log->has_terminations &&
             !add_counted(trace, row[i].time - origin, SPOT_PREEMPT, -change, err))
             return false;
@@ -367,6 +409,7 @@ build_from_counts(const struct log *log, struct spot_trace *trace, struct rec_er
     for (; j < ngone; j++)
         if (!add_counted(trace, gone[j].time - origin, SPOT_PREEMPT, gone[j].count, err))
             return false;
+    warn_of_strayed(log, &strayed);
     trace->populated = true;
     trace->instances = (uint64_t)row[0].count;
     trace->start = 0;
