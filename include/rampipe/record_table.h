@@ -1617,7 +1617,7 @@ REC_ROW(QUERY, ALONE, "query",
     "A query arrives at a serving pipeline. Queries are in order of time.",
     "query\tq7\t0.0812",
     REC_FIELD("ID", ID, "its name, unique in the run")
-    REC_FIELD("TIME", AMOUNT, "when, seconds"),
+    REC_FIELD("TIME", AMOUNT, "when, seconds, at most 1e12"),
 )
 
 REC_ROW(REPLY, ALONE, "reply",

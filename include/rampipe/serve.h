@@ -34,6 +34,10 @@
 
 REC_BEGIN_DECLS
 
+/** The latest time of a query or a change, seconds: a double still resolves 0.1 ms there.
+ * Much later, a batch would end at the time at which it began. */
+#define SERVE_TIME_MAX 1e12
+
 /* ---- pipelines ----------------------------------------------------------- */
 
 /** Where a record stands, for messages about it. The file's name is borrowed from the
