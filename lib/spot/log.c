@@ -499,6 +499,17 @@ build_from_events(struct log *log, struct spot_trace *trace, struct rec_error *e
     return true;
 }
 
+/* A clock that was asked for would do nothing if the input is no log of milliseconds. */
+static bool
+needs_no_clock(const struct spot_log_options *options, const char *file,
+               struct rec_error *err)
+{
+    return options->clock == SPOT_CLOCK_AUTO ||
+           rec_fail(err, REC_USAGE,
+                    "%s: only times of a log of milliseconds have a clock to choose",
+                    file);
+}
+
 static bool
 build(struct log *log, const char *file, struct spot_trace *trace, struct rec_error *err)
 {
@@ -510,6 +521,8 @@ build(struct log *log, const char *file, struct spot_trace *trace, struct rec_er
     sort(&log->terminations);
     if (log->events.n > 0)
         return build_from_events(log, trace, err);
+    if (!needs_no_clock(log->options, file, err))
+        return false;
     if (log->counts.n > 0) {
         if (log->terminations.n > 0 &&
             log->terminations.entry[0].time < log->counts.entry[0].time)
@@ -590,7 +603,8 @@ spot_log_read(struct rec_reader *reader, const struct spot_log_options *options,
     if (status < 0)
         return false;
     if (status > 0 && is_record(line))
-        return read_records(reader, options, trace, err);
+        return needs_no_clock(options, rec_reader_file(reader), err) &&
+               read_records(reader, options, trace, err);
     source = csv_source_new(reader, err);
     ok = source && read_rows(&log, reader, source, err) &&
          build(&log, rec_reader_file(reader), trace, err);
