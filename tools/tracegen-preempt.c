@@ -349,30 +349,29 @@ compare(struct preempt *p, const char *path, bool repair)
     return ok;
 }
 
-/* Refuses figures that the process or the counts do not use: they would do nothing. A
- * chance of 0 is used by all processes: no such event comes. */
+/* Refuses figures of a kind of event that nothing would be drawn by. `chance` is NAN if
+ * neither the model nor an option has one; 0 is used by all processes: no such event
+ * comes. */
 static bool
-check_figures(struct preempt *p, const struct tracegen_preempt_args *args)
+check_figures(struct preempt *p, const char *kind, bool chance_given, bool size_given,
+              double chance, double shape, const struct spot_values *spacings)
 {
-    const struct spot_model *m = &p->model;
     bool listed = p->process == SPOT_WEIBULL || p->process == SPOT_EMPIRICAL;
     /* without spacings, the drawing is refused for want of them */
-    bool preempts = args->preempt_chance_given && m->chance_preempt_minute > 0 &&
-                    (m->preempt_spacings.n > 0 || m->preempt_shape > 0);
-    bool adds = args->add_chance_given && m->chance_add_minute > 0 &&
-                (m->add_spacings.n > 0 || m->add_shape > 0);
-    bool counts = args->preempt_mean_given || args->preempt_std_given ||
-                  args->add_mean_given || args->add_std_given || args->big_chance_given;
-    if (listed && (preempts || adds))
+    if (listed && chance_given && chance > 0 && (spacings->n > 0 || shape > 0))
         return cli_usage(p->cli,
                          "--%s-chance above 0 does nothing with --process weibull and "
                          "empirical, which draw the model's spacings: give --process "
                          "coin or exponential",
-                         preempts ? "preempt" : "add");
-    return !(counts && p->drawing.empirical_counts) ||
-           cli_usage(p->cli, "--preempt-mean, --preempt-std, --add-mean, --add-std and "
-                             "--big-chance do nothing with empirical counts: give "
-                             "--counts folded");
+                         kind);
+    if (size_given && isnan(chance))
+        return cli_usage(p->cli, "--%s-mean and the like do nothing without --%s-chance",
+                         kind, kind);
+    return !(size_given && p->drawing.empirical_counts) ||
+           cli_usage(p->cli,
+                     "--%s-mean and the like do nothing with empirical counts: "
+                     "give --counts folded",
+                     kind);
 }
 
 /* Takes from the model what options did not say: length, counts, instances at the
@@ -390,7 +389,14 @@ complete(struct preempt *p, const struct tracegen_preempt_args *args)
                          SPOT_TIME_MAX / 60);
     if (!args->counts_given && p->process != SPOT_COIN)
         d->empirical_counts = m->preempt_counts.n + m->add_counts.n > 0;
-    if (!check_figures(p, args))
+    if (!check_figures(p, "preempt", args->preempt_chance_given,
+                       args->preempt_mean_given || args->preempt_std_given,
+                       m->chance_preempt_minute, m->preempt_shape,
+                       &m->preempt_spacings) ||
+        !check_figures(p, "add", args->add_chance_given,
+                       args->add_mean_given || args->add_std_given ||
+                           args->big_chance_given,
+                       m->chance_add_minute, m->add_shape, &m->add_spacings))
         return false;
     if (args->start_given || !(m->start_instances > 0))
         return true;
