@@ -149,6 +149,10 @@ static bool
 take_planned(struct serve_pipeline *p, const struct rec_reader *reader,
              const struct rec *rec, struct rec_error *err)
 {
+    if (p->planned)
+        return rec_reader_fail(reader, err,
+                               "a second planned record: a pipeline has one plan");
+    p->planned = true;
     return rec_key_number(reader, rec, "rate", &p->rate, err) &&
            rec_key_number(reader, rec, "carried", &p->carried, err);
 }
@@ -277,6 +281,11 @@ take_rung(struct serve_pipeline *p, const struct rec_reader *reader,
     if (p->nrungs > 0 && rung.rate < p->rung[p->nrungs - 1].rate)
         return rec_reader_fail(reader, err,
                                "rung records must be in ascending order of RATE");
+    for (size_t i = p->nrungs; i > 0 && p->rung[i - 1].rate == rung.rate; i--)
+        if (p->rung[i - 1].stage == rung.stage)
+            return rec_reader_fail(reader, err,
+                                   "stage '%s' has a second rung at %.15g queries/s",
+                                   p->stage[rung.stage].name, rung.rate);
     rung.batch = (uint32_t)batch;
     rung.replicas = (uint32_t)replicas;
     if (!rec_grow(&p->rung, &p->rung_room, p->nrungs + 1, sizeof *p->rung, err))
