@@ -115,7 +115,13 @@ read_options(struct model *m, const struct sim_elastic_args *args)
            cli_count(cli, "start", args->start_arg, 0, 1u << 20, &o->start) &&
            cli_count(cli, "capacity", args->capacity_arg, 0, 1u << 20, &o->capacity) &&
            (!args->on_demand_given ||
-            cli_count(cli, "on-demand", args->on_demand_arg, 1, 1u << 20, &m->on_demand));
+            (cli_count(cli, "on-demand", args->on_demand_arg, 1, 1u << 20,
+                       &m->on_demand) &&
+             (m->on_demand >= o->depth ||
+              cli_usage(cli,
+                        "--on-demand must be at least --depth, %llu: fewer instances "
+                        "form no pipeline",
+                        (unsigned long long)o->depth))));
 }
 
 /* ---- records ------------------------------------------------------------- */
@@ -174,8 +180,10 @@ write_result(void *context, const struct train_elastic_result *r)
     rec_uint_key(w, "refused", r->refused);
     training_write_keys(t, r->by_state);
     rec_uint_key(w, "on_demand_instances", on_demand);
-    rec_num_key(w, "on_demand_step",
-                train_elastic_iteration(&m->profile, (double)on_demand));
+    /* those beyond whole pipelines are paid for, but do not train */
+    rec_num_key(
+        w, "on_demand_step",
+        train_elastic_iteration(&m->profile, (double)(on_demand / depth * depth)));
     rec_end(w);
 }
 

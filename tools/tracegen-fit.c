@@ -46,6 +46,21 @@ put_model(struct cli *cli, const struct spot_model *model)
                      cli->writer);
 }
 
+/* The published rates count the time up to the last event. If the trace was observed for
+ * much longer, they are too high. */
+static void
+warn_of_tail(struct cli *cli, const struct spot_trace *trace,
+             const struct spot_model *model)
+{
+    double minutes = (trace->end - trace->start) / 60;
+    if (minutes > 1.1 * model->total_minutes)
+        cli_warn(
+            cli,
+            "the trace lasts %.6g minutes, but its last change is after %.6g: the "
+            "figures per minute are of that time only, as published, and so too high",
+            minutes, model->total_minutes);
+}
+
 static bool
 run(struct cli *cli, const struct tracegen_fit_args *args)
 {
@@ -67,8 +82,10 @@ run(struct cli *cli, const struct tracegen_fit_args *args)
     ok = cli_open_filter(cli) && spot_log_read(cli->reader, &options, &trace, &cli->err);
     if (ok && args->stats_given) {
         ok = spot_model_fit(&trace, &model, &cli->err);
-        if (ok)
+        if (ok) {
+            warn_of_tail(cli, &trace, &model);
             put_model(cli, &model);
+        }
     } else if (ok) {
         spot_write_trace(cli->writer, trace.start, trace.end,
                          trace.populated ? &trace.instances : NULL);

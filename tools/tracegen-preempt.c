@@ -7,6 +7,8 @@
 #include "rampipe/spot.h"
 
 #include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { HOURLY = SPOT_EMPIRICAL + 1, START_MAX = 1 << 30 };
 
@@ -180,6 +182,19 @@ needs_input(const struct preempt *p, const struct tracegen_preempt_args *args)
                                   !args->add_chance_given);
 }
 
+/* Says that a model that may wait on standard input was not read: without it, there may
+ * be no additions, or no preemptions. */
+static void
+warn_of_input(const struct preempt *p)
+{
+    struct stat input;
+    if (p->process != HOURLY && fstat(STDIN_FILENO, &input) == 0 &&
+        (S_ISFIFO(input.st_mode) || S_ISREG(input.st_mode)))
+        cli_warn(p->cli,
+                 "standard input was not read, since a chance is given: to replace "
+                 "figures of a model that comes there, give - as FILE");
+}
+
 static bool
 read_model(struct preempt *p)
 {
@@ -334,6 +349,31 @@ compare(struct preempt *p, const char *path, bool repair)
     return ok;
 }
 
+/* Refuses figures of a kind of event that nothing would be drawn by. `chance` is NAN if
+ * neither the model nor an option has one; 0 is used by all processes: no such event
+ * comes. */
+static bool
+check_figures(struct preempt *p, const char *kind, bool chance_given, bool size_given,
+              double chance, double shape, const struct spot_values *spacings)
+{
+    bool listed = p->process == SPOT_WEIBULL || p->process == SPOT_EMPIRICAL;
+    /* without spacings, the drawing is refused for want of them */
+    if (listed && chance_given && chance > 0 && (spacings->n > 0 || shape > 0))
+        return cli_usage(p->cli,
+                         "--%s-chance above 0 does nothing with --process weibull and "
+                         "empirical, which draw the model's spacings: give --process "
+                         "coin or exponential",
+                         kind);
+    if (size_given && isnan(chance))
+        return cli_usage(p->cli, "--%s-mean and the like do nothing without --%s-chance",
+                         kind, kind);
+    return !(size_given && p->drawing.empirical_counts) ||
+           cli_usage(p->cli,
+                     "--%s-mean and the like do nothing with empirical counts: "
+                     "give --counts folded",
+                     kind);
+}
+
 /* Takes from the model what options did not say: length, counts, instances at the
  * start. */
 static bool
@@ -349,6 +389,15 @@ complete(struct preempt *p, const struct tracegen_preempt_args *args)
                          SPOT_TIME_MAX / 60);
     if (!args->counts_given && p->process != SPOT_COIN)
         d->empirical_counts = m->preempt_counts.n + m->add_counts.n > 0;
+    if (!check_figures(p, "preempt", args->preempt_chance_given,
+                       args->preempt_mean_given || args->preempt_std_given,
+                       m->chance_preempt_minute, m->preempt_shape,
+                       &m->preempt_spacings) ||
+        !check_figures(p, "add", args->add_chance_given,
+                       args->add_mean_given || args->add_std_given ||
+                           args->big_chance_given,
+                       m->chance_add_minute, m->add_shape, &m->add_spacings))
+        return false;
     if (args->start_given || !(m->start_instances > 0))
         return true;
     if (m->start_instances > START_MAX)
@@ -378,6 +427,8 @@ run(struct cli *cli, const struct tracegen_preempt_args *args)
     ok = ok && read_figures(&p, args) && complete(&p, args);
     ok = ok && (args->compare_given ? compare(&p, args->compare_arg, args->repair_given)
                                     : draw_runs(&p));
+    if (ok && !needs_input(&p, args))
+        warn_of_input(&p);
     spot_model_free(&p.model);
     spot_trace_free(&trace);
     return ok;

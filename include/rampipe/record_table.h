@@ -1608,7 +1608,7 @@ REC_ROW(RUNG, ALONE, "rung",
     "pipeline. A tuner scales by these records. Records of one rate stand together, and "
     "rates ascend.",
     "rung\t150\tclassify\t16\t3\tstatic=2.4",
-    REC_FIELD("RATE", AMOUNT, "arrivals at the pipeline, queries/s")
+    REC_FIELD("RATE", AMOUNT, "arrivals at the pipeline, queries/s, above 0")
     REC_FIELD("STAGE", ID, "the stage")
     REC_FIELD("BATCH", COUNT,
           "queries in a batch, at most; from 1 to the largest profiled")
@@ -1621,7 +1621,7 @@ REC_ROW(QUERY, ALONE, "query",
     "A query arrives at a serving pipeline. Queries are in order of time.",
     "query\tq7\t0.0812",
     REC_FIELD("ID", ID, "its name, unique in the run")
-    REC_FIELD("TIME", AMOUNT, "when, seconds"),
+    REC_FIELD("TIME", AMOUNT, "when, seconds, at most 1e12"),
 )
 
 REC_ROW(REPLY, ALONE, "reply",

@@ -34,6 +34,10 @@
 
 REC_BEGIN_DECLS
 
+/** The latest time of a query or a change, seconds: a double still resolves 0.1 ms there.
+ * Much later, a batch would end at the time at which it began. */
+#define SERVE_TIME_MAX 1e12
+
 /* ---- pipelines ----------------------------------------------------------- */
 
 /** Where a record stands, for messages about it. The file's name is borrowed from the
@@ -115,6 +119,7 @@ struct serve_rung {
     /* What the stage costs in a plan that was made for this rate alone, US$ an hour; NAN
      * if that is not known. */
     double fixed;
+    struct serve_place place;
 };
 
 /** What records say of a pipeline. Starts as {0}. Owns what it points to. */
@@ -139,6 +144,7 @@ struct serve_pipeline {
     size_t nwindows, window_room;
     struct serve_rung *rung; /* by rate, ascending */
     size_t nrungs, rung_room;
+    bool planned;   /* a planned record came */
     double rate;    /* queries/s that the pipeline was planned for; 0: not said */
     double carried; /* queries/s that its replicas carry; 0: not said */
     /* once sealed: */

@@ -239,13 +239,15 @@ happen_batches(struct serve_sim *sim, struct serve_station *station,
 /* If there are too many replicas, idle ones are removed at once; `surplus` is the number
  * of others that are removed when they become idle. If there are too few replicas, those
  * in `surplus` are kept before new ones are added. A replica in its batching delay is not
- * idle: it takes its batch first. */
+ * idle: it takes its batch first. With a smaller batch, such replicas may leave queries
+ * for idle ones. */
 static bool
 change_batches(struct serve_sim *sim, struct serve_station *station,
                const struct serve_change *change, struct rec_error *err)
 {
     struct batches *b = (struct batches *)station;
     uint32_t now = station->replicas - b->surplus, more, stay;
+    uint64_t taken;
     if (!set_batch(b, change->batch, err))
         return false;
     if (change->replicas <= now) {
@@ -254,7 +256,9 @@ change_batches(struct serve_sim *sim, struct serve_station *station,
         b->idle -= stay;
         station->replicas -= stay;
         b->surplus += more - stay;
-        return true;
+        taken = (uint64_t)b->taking * b->most;
+        return station->waiting <= taken ||
+               wake(sim, b, station->waiting - (uint32_t)taken, change->time, err);
     }
     more = change->replicas - now;
     stay = more < b->surplus ? more : b->surplus;

@@ -154,7 +154,7 @@ flow(struct serve_tuner *tuner, double time)
         double served;
         if (stage->planned == 0)
             continue;
-        served = stage->working * speed_with(tuner, stage, stage->batch) * dt;
+        served = stage->working * stage->speed * dt;
         stage->backlog = fmax(0, stage->backlog + stage->load / tuner->rate - served);
     }
     tuner->flowed = time;
@@ -207,7 +207,7 @@ scale_up(struct serve_tuner *tuner, double rate, double time, struct rec_error *
         /* queries/s: that come to the stage, that it serves now, that a replica will
          * serve */
         double comes = stage->load * rate / tuner->rate;
-        double now = stage->working * speed_with(tuner, stage, stage->batch);
+        double now = stage->working * stage->speed;
         double then = speed_with(tuner, stage, setting.batch);
         /* queries that will wait when the new replicas begin to work */
         double waits = stage->backlog + fmax(0, comes - now) * tuner->tuning.activation;

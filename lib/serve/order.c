@@ -8,6 +8,11 @@ serve_order_time(struct serve_order *order, const struct rec_reader *reader, dou
     if (order->begun && time < order->last)
         return rec_reader_fail(reader, err, "time runs backwards: %.15g after %.15g",
                                time, order->last);
+    if (time > SERVE_TIME_MAX)
+        return rec_reader_fail(reader, err,
+                               "a time must be at most %g s: later ones would swallow "
+                               "the times of batches",
+                               SERVE_TIME_MAX);
     order->begun = true;
     order->last = time;
     return true;

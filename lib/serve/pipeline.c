@@ -149,6 +149,10 @@ static bool
 take_planned(struct serve_pipeline *p, const struct rec_reader *reader,
              const struct rec *rec, struct rec_error *err)
 {
+    if (p->planned)
+        return rec_reader_fail(reader, err,
+                               "a second planned record: a pipeline has one plan");
+    p->planned = true;
     return rec_key_number(reader, rec, "rate", &p->rate, err) &&
            rec_key_number(reader, rec, "carried", &p->carried, err);
 }
@@ -259,7 +263,7 @@ static bool
 take_rung(struct serve_pipeline *p, const struct rec_reader *reader,
           const struct rec *rec, struct rec_error *err)
 {
-    struct serve_rung rung = {.fixed = NAN};
+    struct serve_rung rung = {.fixed = NAN, .place = place_of(reader)};
     uint64_t batch, replicas;
     if (!rec_get_number(reader, rec, 1, &rung.rate, err) ||
         !read_stage(p, reader, rec, 2, NULL, &rung.stage, err) ||
@@ -268,9 +272,20 @@ take_rung(struct serve_pipeline *p, const struct rec_reader *reader,
         !rec_key_number(reader, rec, "static", &rung.fixed, err) ||
         !check_counts(reader, batch, replicas, err))
         return false;
+    if (!(rung.rate > 0))
+        return rec_reader_fail(reader, err, "RATE must be above 0");
+    if (p->stage[rung.stage].model == REC_NONE)
+        return rec_reader_fail(reader, err,
+                               "stage '%s' has no model, so it must not have a rung",
+                               p->stage[rung.stage].name);
     if (p->nrungs > 0 && rung.rate < p->rung[p->nrungs - 1].rate)
         return rec_reader_fail(reader, err,
                                "rung records must be in ascending order of RATE");
+    for (size_t i = p->nrungs; i > 0 && p->rung[i - 1].rate == rung.rate; i--)
+        if (p->rung[i - 1].stage == rung.stage)
+            return rec_reader_fail(reader, err,
+                                   "stage '%s' has a second rung at %.15g queries/s",
+                                   p->stage[rung.stage].name, rung.rate);
     rung.batch = (uint32_t)batch;
     rung.replicas = (uint32_t)replicas;
     if (!rec_grow(&p->rung, &p->rung_room, p->nrungs + 1, sizeof *p->rung, err))
@@ -332,6 +347,7 @@ serve_read_change(struct serve_pipeline *p, const struct rec_reader *reader,
                   struct rec_error *err)
 {
     struct serve_config config, *first;
+    struct rec_str delay;
     if (!read_config(p, reader, rec, &change->stage, &config, err) ||
         !rec_key_number(reader, rec, "time", &change->time, err))
         return false;
@@ -349,6 +365,12 @@ serve_read_change(struct serve_pipeline *p, const struct rec_reader *reader,
             reader, err,
             "a config with time= may change only REPLICAS and BATCH of stage '%s'",
             p->stage[change->stage].name);
+    if (rec_find_key(rec, "delay", &delay) && config.delay != first->delay)
+        return rec_reader_fail(
+            reader, err,
+            "a config with time= must not change delay=: stage '%s' has "
+            "%.15g s",
+            p->stage[change->stage].name, first->delay);
     if (config.batch > serve_largest(&p->profile[first->profile]))
         return rec_reader_fail(
             reader, err, "BATCH %u is larger than the largest batch of the profile, %llu",

@@ -49,6 +49,33 @@ seal_profile(const struct serve_pipeline *p, struct serve_profile *profile,
                    model, hardware, (unsigned long long)point[0].batch);
 }
 
+/* Beyond its points a profile says nothing. */
+static bool
+check_batch(const struct serve_pipeline *p, const struct serve_profile *profile,
+            uint32_t batch, struct serve_place place, struct rec_error *err)
+{
+    return batch <= serve_largest(profile) ||
+           fail_at(err, place,
+                   "BATCH %u is larger than the largest batch of the profile of '%s' on "
+                   "'%s', %llu",
+                   batch, p->name[profile->model], p->name[profile->hardware],
+                   (unsigned long long)serve_largest(profile));
+}
+
+/* Rungs run on the hardware of the config, which may come after them. */
+static bool
+check_rungs(const struct serve_pipeline *p, struct rec_error *err)
+{
+    for (size_t i = 0; i < p->nrungs; i++) {
+        const struct serve_rung *rung = &p->rung[i];
+        uint32_t profile = p->stage[rung->stage].config.profile;
+        if (profile != REC_NONE &&
+            !check_batch(p, &p->profile[profile], rung->batch, rung->place, err))
+            return false;
+    }
+    return true;
+}
+
 /* config->profile, until now the index of the hardware's name, becomes that of the
  * profile. */
 static bool
@@ -65,13 +92,8 @@ seal_config(const struct serve_pipeline *p, struct serve_stage *stage,
     if (config->profile == REC_NONE)
         return fail_at(err, config->place, "there is no profile of '%s' on '%s'", model,
                        hardware);
-    if (config->batch > serve_largest(&p->profile[config->profile]))
-        return fail_at(err, config->place,
-                       "BATCH %u is larger than the largest batch of the profile of '%s' "
-                       "on '%s', %llu",
-                       config->batch, model, hardware,
-                       (unsigned long long)serve_largest(&p->profile[config->profile]));
-    return true;
+    return check_batch(p, &p->profile[config->profile], config->batch, config->place,
+                       err);
 }
 
 static bool
@@ -209,7 +231,7 @@ serve_pipeline_seal(struct serve_pipeline *p, struct rec_error *err)
             return false;
         p->stage[s].kind = p->stage[s].model == REC_NONE ? NULL : &serve_batches;
     }
-    if (!add_entries(p, err))
+    if (!check_rungs(p, err) || !add_entries(p, err))
         return false;
     p->order = calloc(p->nstages + 1, sizeof *p->order);
     p->out = calloc(p->nedges + 1, sizeof *p->out);

@@ -45,6 +45,9 @@ count_usage(struct serve_station *station, double time)
     if (!(seconds > 0))
         return;
     station->counted = time;
+    /* those that waited already when the warm-up ended */
+    if (station->waiting > station->usage.longest)
+        station->usage.longest = station->waiting;
     station->usage.waiting += seconds * station->waiting;
     station->usage.busy += seconds * station->busy;
     station->usage.replicas += seconds * station->replicas;

@@ -55,9 +55,10 @@ open_stages(struct serve_tuner *tuner, const struct serve_pipeline *p,
         stage->planned = stage->replicas = stage->working = config->replicas;
         stage->batch = stage->small = config->batch;
         stage->profile = profile;
+        stage->speed = serve_throughput(profile, service, config->batch);
         stage->load = config->load;
         stage->large = largest_useful(profile, service, config->batch);
-        stage->offered = config->load / serve_throughput(profile, service, config->batch);
+        stage->offered = config->load / stage->speed;
         tuner->busiest = fmax(tuner->busiest, stage->offered / stage->planned);
         most = fmax(most, config->load);
     }
@@ -244,9 +245,10 @@ serve_tuner_starting(struct serve_tuner *tuner, struct serve_change *next)
         return false;
     change = &tuner->change[tuner->first++];
     stage = &tuner->stage[change->stage];
-    if (isnan(change->ordered))
+    if (isnan(change->ordered)) {
         stage->batch = change->value;
-    else
+        stage->speed = serve_throughput(stage->profile, tuner->service, stage->batch);
+    } else
         stage->working = change->value;
     *next = (struct serve_change){.stage = change->stage,
                                   .replicas = stage->working,

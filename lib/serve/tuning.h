@@ -27,6 +27,7 @@ struct tuned {
     uint32_t batch;    /* the batch now; */
     uint32_t small;    /* as planned; */
     uint32_t large;    /* of most throughput */
+    double speed;      /* serve_throughput() with the batch now, queries/s */
     const struct serve_profile *profile;
     double load;    /* the load that was planned for, queries/s */
     double backlog; /* damped: an estimate of the queries that wait */

@@ -336,6 +336,42 @@ add_counted(struct spot_trace *trace, double time, enum spot_kind kind, double c
     return spot_trace_add(trace, event, err);
 }
 
+/* How far the counts are from what the events of the trace leave there. */
+struct strayed {
+    double there, most;       /* instances by the events so far; the largest difference */
+    const struct entry *from; /* the first row that differs, */
+    double then;              /* and `there` at that row */
+};
+
+static void
+compare_count(struct strayed *strayed, const struct entry *row)
+{
+    if (row->count != strayed->there && !strayed->from) {
+        strayed->from = row;
+        strayed->then = strayed->there;
+    }
+    strayed->most = fmax(strayed->most, fabs(strayed->there - row->count));
+}
+
+/* A count that falls without a termination, or does not fall after one, is not in the
+ * trace: that must not go unsaid. */
+static void
+warn_of_strayed(const struct log *log, const struct strayed *strayed)
+{
+    const struct entry *row = strayed->from;
+    char text[500];
+    if (!row || !log->options->warn)
+        return;
+    snprintf(
+        text, sizeof text,
+        "%.200s:%llu: the counts do not fit the terminations: %.15g instances are "
+        "there, but %.15g by the terminations and rises so far, of which the trace is "
+        "made (later they differ by up to %.15g)",
+        row->file, (unsigned long long)row->line, row->count, strayed->then,
+        strayed->most);
+    log->options->warn(log->options->context, text);
+}
+
 /* A trace of the changes of the count, merged with the terminations, if there is a log of
  * them. Then a count that falls tells nothing new: the terminations say how many went,
  * and when. Of a time, terminations come before additions. */
@@ -345,6 +381,7 @@ build_from_counts(const struct log *log, struct spot_trace *trace, struct rec_er
     const struct entry *row = log->counts.entry, *gone = log->terminations.entry;
     size_t n = log->counts.n, ngone = log->terminations.n, j = 0;
     double origin = row[0].time;
+    struct strayed strayed = {.there = row[0].count};
 
     for (size_t i = 0; i < n; i++) {
         double change = i > 0 ? row[i].count - row[i - 1].count : 0;
@@ -354,10 +391,15 @@ build_from_counts(const struct log *log, struct spot_trace *trace, struct rec_er
                       err))
             return false;
         trace->row[trace->nrows++] = row[i].time - origin;
-        for (; j < ngone && gone[j].time <= row[i].time; j++)
+        for (; j < ngone && gone[j].time <= row[i].time; j++) {
+            strayed.there -= gone[j].count;
             if (!add_counted(trace, gone[j].time - origin, SPOT_PREEMPT, gone[j].count,
                              err))
                 return false;
+        }
+        strayed.there += fmax(0, change);
+        if (log->has_terminations)
+            compare_count(&strayed, &row[i]);
         if (!log->has_terminations &&
             !add_counted(trace, row[i].time - origin, SPOT_PREEMPT, -change, err))
             return false;
@@ -367,6 +409,7 @@ build_from_counts(const struct log *log, struct spot_trace *trace, struct rec_er
     for (; j < ngone; j++)
         if (!add_counted(trace, gone[j].time - origin, SPOT_PREEMPT, gone[j].count, err))
             return false;
+    warn_of_strayed(log, &strayed);
     trace->populated = true;
     trace->instances = (uint64_t)row[0].count;
     trace->start = 0;
@@ -456,6 +499,17 @@ build_from_events(struct log *log, struct spot_trace *trace, struct rec_error *e
     return true;
 }
 
+/* A clock that was asked for would do nothing if the input is no log of milliseconds. */
+static bool
+needs_no_clock(const struct spot_log_options *options, const char *file,
+               struct rec_error *err)
+{
+    return options->clock == SPOT_CLOCK_AUTO ||
+           rec_fail(err, REC_USAGE,
+                    "%s: only times of a log of milliseconds have a clock to choose",
+                    file);
+}
+
 static bool
 build(struct log *log, const char *file, struct spot_trace *trace, struct rec_error *err)
 {
@@ -467,6 +521,8 @@ build(struct log *log, const char *file, struct spot_trace *trace, struct rec_er
     sort(&log->terminations);
     if (log->events.n > 0)
         return build_from_events(log, trace, err);
+    if (!needs_no_clock(log->options, file, err))
+        return false;
     if (log->counts.n > 0) {
         if (log->terminations.n > 0 &&
             log->terminations.entry[0].time < log->counts.entry[0].time)
@@ -547,7 +603,8 @@ spot_log_read(struct rec_reader *reader, const struct spot_log_options *options,
     if (status < 0)
         return false;
     if (status > 0 && is_record(line))
-        return read_records(reader, options, trace, err);
+        return needs_no_clock(options, rec_reader_file(reader), err) &&
+               read_records(reader, options, trace, err);
     source = csv_source_new(reader, err);
     ok = source && read_rows(&log, reader, source, err) &&
          build(&log, rec_reader_file(reader), trace, err);

@@ -234,12 +234,18 @@ advance(struct train_elastic *e, double time)
     train_elastic_spend(e, time);
 }
 
-/* The tick at which an event of `time` is seen: the next one, or the one at `time`. */
+/* The tick at which an event of `time` is seen: the next one, or the one at `time`. The
+ * quotient is rounded, so its neighbour may be that tick. */
 static double
 to_tick(const struct train_elastic *e, double time)
 {
-    double tick = e->options.tick, begin = e->options.begin;
-    return tick > 0 ? begin + ceil((time - begin) / tick) * tick : time;
+    double tick = e->options.tick, begin = e->options.begin, n;
+    if (!(tick > 0))
+        return time;
+    n = ceil((time - begin) / tick);
+    if (begin + (n - 1) * tick >= time)
+        n--;
+    return begin + n * tick;
 }
 
 /* Counts refused instances. A trace may add 2^64 - 1 at once, so that the sum may not

@@ -67,11 +67,7 @@ static int
 by_pipelines(const void *a, const void *b)
 {
     const struct train_redundant_speed *const *x = a, *const *y = b;
-    if ((*x)->pipelines != (*y)->pipelines)
-        return (*x)->pipelines < (*y)->pipelines ? -1 : 1;
-    /* Of lines with equal numbers the first one in the table must be the last here, where
-     * best_speed() finds it. */
-    return *x > *y ? -1 : *x < *y;
+    return ((*x)->pipelines > (*y)->pipelines) - ((*x)->pipelines < (*y)->pipelines);
 }
 
 /* Collects the lines of the table whose pipelines have the profile's number of stages,

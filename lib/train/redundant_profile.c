@@ -3,6 +3,7 @@
 #include "rampipe/train.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 void
@@ -12,6 +13,12 @@ train_redundant_profile_free(struct train_redundant_profile *p)
     rec_arena_free(&p->arena);
     *p = (struct train_redundant_profile){0};
 }
+
+struct reading {
+    struct train_redundant_profile *profile;
+    const struct rec_reader *reader;
+    struct rec_map seen; /* keys of lines; of a step line with its two numbers */
+};
 
 /* A key: its name and kind, where its value goes, and its limits. Exactly one of
  * `number`, `ms` and `count` is not NULL. */
@@ -43,11 +50,24 @@ take_number(const struct rec_reader *reader, const struct rec *rec, const struct
     return true;
 }
 
+/* Of two lines that say the same figure one would be ignored. `key` is copied. */
 static bool
-take_speed(struct train_redundant_profile *p, const struct rec_reader *reader,
-           const struct rec *rec, struct rec_error *err)
+only_once(struct reading *r, const char *key, struct rec_error *err)
 {
+    const char *copy;
+    if (rec_map_get(&r->seen, rec_str(key)) != REC_NONE)
+        return rec_reader_fail(r->reader, err, "'%s' comes twice", key);
+    copy = rec_arena_copy(&r->profile->arena, rec_str(key), err);
+    return copy && rec_map_add(&r->seen, rec_str(copy), 0, err);
+}
+
+static bool
+take_speed(struct reading *r, const struct rec *rec, struct rec_error *err)
+{
+    struct train_redundant_profile *p = r->profile;
+    const struct rec_reader *reader = r->reader;
     struct train_redundant_speed speed = {0};
+    char text[80];
     double seconds = 0;
     const struct key keys[] = {
         {{"stages", REC_KIND_COUNT, NULL}, NULL, NULL, &speed.stages, 0, 0},
@@ -63,19 +83,24 @@ take_speed(struct train_redundant_profile *p, const struct rec_reader *reader,
             return false;
     if (!rec_grow(&p->speed, &p->room, p->nspeeds + 1, sizeof *p->speed, err))
         return false;
-    speed.ms = seconds <= 1e9 ? llround(seconds * 1000) : 0;
-    if (speed.ms < 1 || speed.pipelines < 1)
+    if (!(seconds >= 0.001 && seconds <= 1e9) || speed.pipelines < 1)
         return rec_reader_fail(
             reader, err,
             "a step must take from 0.001 to 1e9 seconds, on at least one pipeline");
+    speed.ms = llround(seconds * 1000);
+    snprintf(text, sizeof text, "step %llu %llu", (unsigned long long)speed.stages,
+             (unsigned long long)speed.pipelines);
+    if (!only_once(r, text, err))
+        return false;
     p->speed[p->nspeeds++] = speed;
     return true;
 }
 
 static bool
-take_line(struct train_redundant_profile *p, const struct rec_reader *reader,
-          const struct rec *rec, struct rec_error *err)
+take_line(struct reading *r, const struct rec *rec, struct rec_error *err)
 {
+    struct train_redundant_profile *p = r->profile;
+    const struct rec_reader *reader = r->reader;
     const struct key keys[] = {
         {{"samples", REC_KIND_AMOUNT, NULL}, &p->samples, NULL, NULL, 0, 1e12},
         {{"steps", REC_KIND_COUNT, NULL}, NULL, NULL, &p->steps, 0, 0},
@@ -106,16 +131,18 @@ take_line(struct train_redundant_profile *p, const struct rec_reader *reader,
     struct rec_str name = rec->field[0];
 
     if (rec_str_is(name, "step"))
-        return take_speed(p, reader, rec, err);
+        return take_speed(r, rec, err);
     if (rec->nfields != 2)
         return rec_reader_fail(reader, err, "a line must be a key, a TAB and its value");
     if (rec_str_is(name, "name") && !rec_is_text(rec->field[1]))
         return rec_reader_fail(reader, err, "name must be UTF-8");
     if (rec_str_is(name, "name"))
-        return (p->name = rec_arena_copy(&p->arena, rec->field[1], err)) != NULL;
+        return only_once(r, "name", err) &&
+               (p->name = rec_arena_copy(&p->arena, rec->field[1], err)) != NULL;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (rec_str_is(name, keys[i].spec.name))
-            return take_number(reader, rec, &keys[i], err);
+            return only_once(r, keys[i].spec.name, err) &&
+                   take_number(reader, rec, &keys[i], err);
     return rec_reader_fail(reader, err, "unknown key '%.*s'", (int)name.len, name.ptr);
 }
 
@@ -142,6 +169,7 @@ train_redundant_profile_read(struct train_redundant_profile *p, const char *path
 {
     struct rec_reader *reader =
         rec_reader_open(&path, 1, &(struct rec_reader_options){0}, err);
+    struct reading reading = {.profile = p, .reader = reader};
     struct rec rec;
     int status = -1;
 
@@ -154,10 +182,11 @@ train_redundant_profile_read(struct train_redundant_profile *p, const char *path
                                           .on_demand_price = 3.06};
     while (reader && (status = rec_next(reader, &rec, err)) > 0)
         if (rec.type != REC_COMMENT && rec.type != REC_MARK &&
-            !take_line(p, reader, &rec, err)) {
+            !take_line(&reading, &rec, err)) {
             status = -1;
             break;
         }
+    rec_map_free(&reading.seen);
     rec_reader_close(reader);
     return status == 0 && is_complete(p, path, err);
 }

@@ -54,6 +54,14 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces"
 @test "rampipe: a recipe without an answer says so, with a status" {
     run rampipe spot traces/spot.rec --profile traces/redundant/bert.tsv --runs 3 --days 1
     [ "$status" = 1 ] && [[ $output == *"in 3 of 3 runs the training has not ended after 1 days"* ]]
+    # a training without an end has no cost
+    run rampipe spot traces/spot.rec --profile traces/redundant/alexnet.tsv --runs 1
+    [ "$status" = 2 ] && [[ $output == *"alexnet.tsv does not say how many steps the training has: give --steps" ]]
+    run rampipe spot traces/spot.rec --profile traces/redundant/alexnet.tsv --runs 1 --steps 0
+    [ "$status" = 2 ] && [[ $output == *"--steps must be at least 1"* ]]
+    # of one run there is no deviation; 08 is a number of days
+    run rampipe spot traces/spot.rec --profile traces/redundant/alexnet.tsv --runs 1 --steps 1000 --days 08
+    [ "$status" = 0 ] && [[ $output == *"cost "*" -          - "* ]]
     run rampipe fits traces/models/llama-2-70b.json --memory 80GB
     [ "$status" = 1 ] && [[ $output == *"not even a batch of 1 fits into 80 GB"* ]]
     run rampipe serve traces/serving/image-driver.rec --slo 30ms --queries 500
