@@ -256,7 +256,7 @@ closed_seconds(struct closed *c, const struct parallel_mix *mix)
             parallel_once_alone(c->model, mix, c->machine, held->dense, held->experts,
                                 held->tensors, of);
         once = *of;
-        if (mix->zero < 3)
+        if (parallel_zero(mix) < 3)
             parallel_once_hide(mix, c->machine, c->own[0][r], c->own[1][r], &once);
         end = c->last[r] + once.gradients + once.optimizer + once.weights;
         most = end > most ? end : most;

@@ -260,7 +260,7 @@ passing(const struct parallel_kind *kind, const struct parallel_mix *mix,
         const struct parallel_model *model, const struct parallel_stack *stack)
 {
     double dense = 0, experts = 0;
-    if (mix->zero < 3)
+    if (parallel_zero(mix) < 3)
         return (ELEMENT + (mix->fp16 || stack->flat ? 0 : FLOAT)) * largest(kind, mix);
     parallel_held(kind, mix, model, &dense, &experts);
     return 2 * ELEMENT * (dense + experts);
@@ -452,9 +452,7 @@ parallel_memory_of(const struct parallel_mix *asked, const struct parallel_model
         shards = mix->shard;
     if (spread > shards)
         spread = shards;
-    /* The only shard is the whole: nothing is gathered beside it. */
-    if (shards <= 1 && mix->zero > 2)
-        mix->zero = 2;
+    mix->zero = parallel_zero(mix);
     for (uint32_t i = 0; i < mix->vp; i++)
         add_stage(mix, model, parallel_stage(mix->schedule, mix->pp, r, i), stack, &held);
     whole = held.dense + held.experts;

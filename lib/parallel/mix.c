@@ -141,6 +141,13 @@ check_ranks(const struct parallel_mix *mix, struct rec_error *err)
                     ranks, INT32_MAX);
 }
 
+uint32_t
+parallel_zero(const struct parallel_mix *mix)
+{
+    uint64_t shards = mix->shard > 0 ? mix->shard : (uint64_t)mix->dp * mix->cp;
+    return shards <= 1 && mix->zero > 2 ? 2 : mix->zero;
+}
+
 bool
 parallel_mix_check(const struct parallel_mix *mix, const struct parallel_model *model,
                    struct rec_error *err)

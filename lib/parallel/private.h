@@ -261,8 +261,11 @@ double parallel_again_time(const struct parallel_model *model,
                            const struct parallel_kind *kind,
                            struct parallel_parts *again);
 
-/* ---- exchanges (traffic.c) ---------------------------------------------------- */
+/* ---- mixes (mix.c) ------------------------------------------------------------ */
 
+/* What is sharded, as mix->zero: the only shard is the whole, and nothing is gathered
+ * beside it. */
+uint32_t parallel_zero(const struct parallel_mix *mix);
 /* Parts of parallel_mix_check(): what tensor and expert tensor ranks divide, and what
  * context ranks and sequence parallelism do. */
 bool parallel_tensor_check(const struct parallel_mix *mix,
@@ -271,6 +274,8 @@ bool parallel_tensor_check(const struct parallel_mix *mix,
 bool parallel_context_check(const struct parallel_mix *mix,
                             const struct parallel_model *model,
                             struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- exchanges (traffic.c) ---------------------------------------------------- */
 
 /* Seconds of a collective of a group, alone but for the groups beside it that share its
  * nodes' adapters. `kind` is "all-reduce", "all-gather", "reduce-scatter" or

@@ -24,7 +24,7 @@ parallel_part_seconds(const struct parallel_making *mk, const struct parallel_pa
 {
     const struct parallel_parts *parts =
         pass == PARALLEL_FORWARD ? &p->forward : &p->backward;
-    double shards = mk->replicas && mk->q->mix.zero >= 3 ? parts->shards : 0;
+    double shards = mk->replicas && parallel_zero(&mk->q->mix) >= 3 ? parts->shards : 0;
     if (pass == PARALLEL_WEIGHT)
         return p->weight;
     return parallel_parts_sum(parts) - shards -
@@ -160,7 +160,7 @@ add_pass(struct parallel_making *mk, const struct parallel_item *item, bool firs
     uint32_t stage = parallel_stage(mix->schedule, mix->pp, mk->r, item->chunk);
     uint32_t layers = parallel_chunk_of(mix, &mk->q->model, stage).layers, pieces;
     bool beside = mk->replicas && mix->overlap & PARALLEL_OVERLAP_DP;
-    bool sharded = mk->replicas && mix->zero >= 3;
+    bool sharded = mk->replicas && parallel_zero(mix) >= 3;
     bool gathers =
         item->pass != PARALLEL_WEIGHT && (sharded || (beside && mix->zero >= 1 && first &&
                                                       item->pass == PARALLEL_FORWARD));
@@ -262,7 +262,7 @@ add_end(struct parallel_making *mk)
 {
     const struct parallel_mix *mix = &mk->q->mix;
     const struct parallel_once *once = &mk->times->device[mk->r];
-    bool late = !(mix->overlap & PARALLEL_OVERLAP_DP) && mix->zero < 3;
+    bool late = !(mix->overlap & PARALLEL_OVERLAP_DP) && parallel_zero(mix) < 3;
     struct parallel_amount p = params_of_device(mk);
     if (!mk->replicas)
         return add_once(mk, "gradients", once->gradients) &&

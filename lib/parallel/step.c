@@ -220,7 +220,7 @@ time_layer(const struct question *q, const struct parallel_kind *kind,
         p->backward.tensor += reduce_activation(q);
     wait_host(q, &p->forward, forward);
     wait_host(q, &p->backward, backward);
-    if (q->mix->zero >= 3)
+    if (parallel_zero(q->mix) >= 3)
         add_shards(q, kind, p);
 }
 
@@ -370,8 +370,7 @@ parallel_once_alone(const struct parallel_model *model, const struct parallel_mi
     double replicas = (double)mix->dp * mix->cp, held;
     double shards = mix->shard > 0 ? mix->shard : replicas;
     double spread = fmin(shards, replicas * mix->tp / ((double)mix->ep * mix->etp));
-    /* the only shard is the whole */
-    uint32_t zero = shards <= 1 && mix->zero > 2 ? 2 : mix->zero;
+    uint32_t zero = parallel_zero(mix);
     *once = (struct parallel_once){0};
     held = zero >= 1 ? dense / shards + experts / spread : dense + experts;
     once->optimizer =
