@@ -69,13 +69,16 @@ next_option(const char **dump, struct rec_str *name, struct rec_str *value)
 }
 
 /* The last part of a path; slashes at its end do not count. KIND:FIELD,FIELD, with which
- * a cluster may take the place of a file, has slashes in rates (450GB/s), and stays. */
+ * a cluster may take the place of a file, has slashes in rates (450GB/s), and stays: its
+ * colon comes before any slash. */
 static struct rec_str
 base_name(struct rec_str path)
 {
     struct rec_str rest = path, part;
-    if (memchr(path.ptr, ':', path.len))
+    (void)rec_str_split(&rest, '/', &part);
+    if (memchr(part.ptr, ':', part.len))
         return path;
+    rest = path;
     while (rec_str_split(&rest, '/', &part))
         if (part.len > 0)
             path = part;
