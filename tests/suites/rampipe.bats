@@ -42,6 +42,9 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces"
     sed 's/^\$ //' said | bash -o pipefail | sed -n 's/^# //p' | diff - out
     # 32 bits: weights, gradients and outputs are twice as large
     rampipe fits gpt2-xl --memory 80GB --precision fp32 2>/dev/null | grep -q '^gpt2-xl: a batch of 9 .*(weights 6.23 GB'
+    # a stream has the precision that it says
+    pdgen --graph --precision fp32 gpt2-xl >wide.rec
+    rampipe fits wide.rec --memory 80GB 2>/dev/null | grep -q '^gpt2-xl: a batch of 9 .*(weights 6.23 GB'
     rampipe serve traces/serving/image-driver.rec --slo 300ms --queries 1000 >out 2>said
     grep -q '^SLO attainment  *[0-9.]* %$' out
     sed -n '2,$s/^\$ //p; /^ /p' said | bash -o pipefail >again
@@ -68,6 +71,9 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces"
     [ "$status" = 1 ] && [[ $output == *"plan: no configuration meets 0.03 s"* ]]
     run rampipe serve traces/serving/image-driver.rec
     [ "$status" = 2 ] && [[ $output == *"it needs --slo"* ]]
+    pd2graph traces/alexnet.txt >"$BATS_TEST_TMPDIR/profile.rec"
+    run rampipe fits "$BATS_TEST_TMPDIR/profile.rec" --memory 80GB
+    [ "$status" != 0 ] && [[ $output == *"has no precision="* ]]
     run rampipe fits gpt2-xl --memory 80GB --memory 8GB
     [ "$status" = 2 ] && [[ $output == *"--memory is given twice"* ]]
     run rampipe serve --speed 3
