@@ -158,6 +158,8 @@ write_planned(struct planning *p, const struct serve_planner *planner,
     rec_begin(w, "planned");
     rec_text_field(w, throughput ? "throughput" : "cost");
     rec_num_field(w, plan->cost);
+    if (o->options.service == SERVE_QUERY)
+        rec_text_key(w, "service", "query");
     rec_num_key(w, "slo", o->slo);
     rec_num_key(w, "percentile", o->percentile);
     rec_num_key(w, "latency", plan->latency);

@@ -21,7 +21,8 @@ struct serving {
     struct serve_run *run;
     struct event_clock clock;
     uint64_t runs;
-    bool warned; /* the warning about a pipeline without rungs was given */
+    bool warned; /* the warning about a pipeline without rungs was given; */
+    bool other;  /* that about a plan for another --service */
 };
 
 static bool
@@ -118,6 +119,11 @@ write_served(void *context, const struct serve_served *served, struct rec_error 
     struct serving *s = context;
     struct rec_writer *w = s->cli->writer;
     (void)err;
+    if (s->pipeline.planned && s->pipeline.service != s->options.service && !s->other) {
+        s->other = true;
+        cli_warn(s->cli, "the pipeline was planned with --service %s",
+                 s->pipeline.service == SERVE_QUERY ? "query" : "batch");
+    }
     if (s->tunes && s->tuning.rule == SERVE_DAMPED && s->pipeline.nrungs == 0 &&
         !s->warned) {
         s->warned = true;

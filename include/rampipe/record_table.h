@@ -1562,6 +1562,8 @@ REC_ROW(PLANNED, ALONE, "planned",
     REC_KEY("latency", AMOUNT, "that percentile of the latency on the sample, seconds")
     REC_KEY("throughput", AMOUNT,
           "throughput of the pipeline, which its slowest stage limits, queries/s")
+    REC_KEY("service", TEXT,
+          "what 1/throughput of a profile was taken for: query; without it batch")
     REC_KEY("rate", AMOUNT, "arrivals in the sample, queries/s")
     REC_KEY("queries", COUNT, "queries in the sample")
     REC_KEY("late", COUNT, "queries of the sample whose latency is above the objective")

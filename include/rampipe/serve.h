@@ -144,7 +144,8 @@ struct serve_pipeline {
     size_t nwindows, window_room;
     struct serve_rung *rung; /* by rate, ascending */
     size_t nrungs, rung_room;
-    bool planned;   /* a planned record came */
+    bool planned;               /* a planned record came */
+    enum serve_service service; /* that it was planned for; SERVE_BATCH: or not said */
     double rate;    /* queries/s that the pipeline was planned for; 0: not said */
     double carried; /* queries/s that its replicas carry; 0: not said */
     /* once sealed: */

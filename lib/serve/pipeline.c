@@ -149,10 +149,16 @@ static bool
 take_planned(struct serve_pipeline *p, const struct rec_reader *reader,
              const struct rec *rec, struct rec_error *err)
 {
+    struct rec_str service;
     if (p->planned)
         return rec_reader_fail(reader, err,
                                "a second planned record: a pipeline has one plan");
     p->planned = true;
+    if (rec_find_key(rec, "service", &service)) {
+        if (!rec_str_is(service, "batch") && !rec_str_is(service, "query"))
+            return rec_reader_fail(reader, err, "service must be batch or query");
+        p->service = rec_str_is(service, "query") ? SERVE_QUERY : SERVE_BATCH;
+    }
     return rec_key_number(reader, rec, "rate", &p->rate, err) &&
            rec_key_number(reader, rec, "carried", &p->carried, err);
 }
