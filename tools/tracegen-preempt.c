@@ -182,17 +182,21 @@ needs_input(const struct preempt *p, const struct tracegen_preempt_args *args)
                                   !args->add_chance_given);
 }
 
-/* Says that a model that may wait on standard input was not read: without it, there may
- * be no additions, or no preemptions. */
+/* Says that a model that may wait on standard input was not read, if there are no
+ * additions, or no preemptions, without it. If both chances are given, standard input is
+ * more likely that of a loop, or a pipe of make. */
 static void
 warn_of_input(const struct preempt *p)
 {
+    const struct spot_model *m = &p->model;
+    bool adds = !isnan(m->chance_add_minute), preempts = !isnan(m->chance_preempt_minute);
     struct stat input;
-    if (p->process != HOURLY && fstat(STDIN_FILENO, &input) == 0 &&
+    if (p->process != HOURLY && !(adds && preempts) && fstat(STDIN_FILENO, &input) == 0 &&
         (S_ISFIFO(input.st_mode) || S_ISREG(input.st_mode)))
         cli_warn(p->cli,
-                 "standard input was not read, since a chance is given: to replace "
-                 "figures of a model that comes there, give - as FILE");
+                 "there are no %s: standard input was not read, since a chance is given. "
+                 "Give - as FILE to read a model there, or --%s-chance",
+                 adds ? "preemptions" : "additions", adds ? "preempt" : "add");
 }
 
 static bool
