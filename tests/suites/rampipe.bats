@@ -62,6 +62,11 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces"
     [ "$status" = 2 ] && [[ $output == *"alexnet.tsv does not say how many steps the training has: give --steps" ]]
     run rampipe spot traces/spot.rec --profile traces/redundant/alexnet.tsv --runs 1 --steps 0
     [ "$status" = 2 ] && [[ $output == *"--steps must be at least 1"* ]]
+    # a profile that comes through a pipe is read once
+    run rampipe spot traces/spot.rec --profile <(cat traces/redundant/alexnet.tsv) --runs 1 --capacity 40
+    [ "$status" = 2 ] && [[ $output == *" does not say how many steps the training has: give --steps" ]]
+    run rampipe spot traces/spot.rec --profile <(cat traces/redundant/bert.tsv) --runs 1 --capacity 40
+    [ "$status" = 0 ] && [[ $output == *"cost "* ]]
     # of one run there is no deviation; 08 is a number of days
     run rampipe spot traces/spot.rec --profile traces/redundant/alexnet.tsv --runs 1 --steps 1000 --days 08
     [ "$status" = 0 ] && [[ $output == *"cost "*" -          - "* ]]
