@@ -513,22 +513,24 @@ join_ends(struct onnx_building *b)
     return ok;
 }
 
-/* Is a layer made of parameters alone? `of_data` says which layers before it are not. */
+/* Do data reach a layer, which is no input? `of_data` says which layers before it they
+ * reach. A layer that reads no other one is made of parameters. Copies of parameters are
+ * taken to be those that each sample needs. */
 static bool
-is_of_parameters(const struct input_network *network, const struct input_layer *layer,
-                 const bool *of_data)
+is_of_data(const struct input_network *network, const struct input_layer *layer,
+           const bool *of_data)
 {
     for (size_t i = 0; i < layer->ninputs; i++)
         if (of_data[network->read[layer->first + i]])
-            return false;
-    return layer->ninputs > 0 || layer->weights > 0;
+            return true;
+    return strcmp(layer->text, "Expand") == 0 || strcmp(layer->text, "Tile") == 0;
 }
 
 /* Scales all layers that data reach from the file's batch to the one that was asked for.
  * Of a matrix product, the number of products grows if there are several, else their rows
- * M. */
+ * M. The first `inputs` layers are the inputs. */
 static bool
-scale(struct onnx_building *b)
+scale(struct onnx_building *b, size_t inputs)
 {
     struct input_network *network = b->network;
     double from = b->batch > 0 ? b->batch : 1, sum = 0;
@@ -539,7 +541,7 @@ scale(struct onnx_building *b)
     for (size_t i = 0; i < network->nlayers; i++) {
         struct input_layer *layer = &network->layer[i];
         double *rows = &layer->gemm[layer->gemm[0] > 1 ? 0 : 1], factor;
-        of_data[i] = !is_of_parameters(network, layer, of_data);
+        of_data[i] = i < inputs || is_of_data(network, layer, of_data);
         factor = of_data[i] ? network->batch / from : 1;
         layer->flops *= factor;
         layer->in *= factor;
@@ -572,7 +574,7 @@ build(struct onnx_building *b)
     free(node.in);
     if (ok && b->network->nlayers == inputs)
         ok = rec_fail(b->err, REC_DATA, "%s: nothing is computed from an input", b->name);
-    return ok && join_ends(b) && scale(b);
+    return ok && join_ends(b) && scale(b, inputs);
 }
 
 bool
