@@ -47,13 +47,13 @@ put_model(struct cli *cli, const struct spot_model *model)
 }
 
 /* The published rates count the time up to the last event. If the trace was observed for
- * much longer, they are too high. */
+ * much longer, they are too high. Without a time there are none. */
 static void
 warn_of_tail(struct cli *cli, const struct spot_trace *trace,
              const struct spot_model *model)
 {
     double minutes = (trace->end - trace->start) / 60;
-    if (minutes > 1.1 * model->total_minutes)
+    if (model->total_minutes > 0 && minutes > 1.1 * model->total_minutes)
         cli_warn(
             cli,
             "the trace lasts %.6g minutes, but its last change is after %.6g: the "
