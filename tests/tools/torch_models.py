@@ -117,6 +117,7 @@ class Adapter(nn.Module):
         self.weight, self.a, self.b = (nn.Parameter(torch.zeros(*shape)) for shape in ((64, 64), (64, 8), (8, 64)))
 
     def forward(self, x):
+        torch.cat([self.a[:0], self.b.t()[:0]])  # of no elements, which is no work
         return nn.functional.linear(x, self.weight + self.a @ self.b)
 
 
