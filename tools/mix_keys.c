@@ -227,25 +227,65 @@ mix_words(int argc, char **argv)
     return n;
 }
 
+/* Says of which words an error is. */
+static bool
+fail_args(struct cli *cli, const char *what)
+{
+    char text[sizeof cli->err.text];
+    if (cli->err.code != REC_DATA)
+        return false;
+    memcpy(text, cli->err.text, sizeof text);
+    return rec_fail(&cli->err, REC_DATA, "%s: %s", what, text);
+}
+
+static void
+warn_unused(struct cli *cli, const char *what, struct parallel_words *args)
+{
+    if (args->unused)
+        cli_warn(cli, "%s: not used: %s", what, args->unused);
+    free(args->unused);
+    args->unused = NULL;
+    args->unused_room = 0;
+}
+
+static void
+warn_none(struct cli *cli, const char *what, const struct parallel_words *args)
+{
+    if (args->n == 0)
+        cli_warn(cli, "%s: it has no argument or variable that says how to train", what);
+}
+
 static bool
 read_args(struct cli *cli, const char *what, struct rec_reader *reader,
           struct parallel_words *args)
 {
     bool ok = reader && parallel_words_read(args, reader, &cli->err);
     rec_reader_close(reader);
-    if (!ok && cli->err.code == REC_DATA) {
-        char text[sizeof cli->err.text];
-        memcpy(text, cli->err.text, sizeof text);
-        return rec_fail(&cli->err, REC_DATA, "%s: %s", what, text);
-    }
-    if (ok && args->unused)
-        cli_warn(cli, "%s: not used: %s", what, args->unused);
-    if (ok && args->n == 0)
-        cli_warn(cli, "%s: it has no argument or variable that says how to train", what);
-    free(args->unused);
-    args->unused = NULL;
-    args->unused_room = 0;
-    return ok;
+    if (!ok)
+        return fail_args(cli, what);
+    warn_unused(cli, what, args);
+    warn_none(cli, what, args);
+    return true;
+}
+
+/* What the words of the file and of the command line say together. */
+static bool
+finish_args(struct cli *cli, const struct mix_options *options,
+            struct parallel_words *args)
+{
+    const char *what = options->megatron ? "--megatron" : options->args, *tp = NULL;
+    for (const struct mix_key *k = options->key; k->key; k++)
+        if (strcmp(k->key, "tp") == 0)
+            tp = k->value;
+    bool some = args->n > 0;
+    if (!what)
+        return true;
+    if (!parallel_words_finish(args, tp, &cli->err))
+        return fail_args(cli, what);
+    warn_unused(cli, what, args);
+    if (some)
+        warn_none(cli, what, args);
+    return true;
 }
 
 bool
@@ -271,6 +311,7 @@ mix_tables_read(struct cli *cli, const struct mix_options *options, bool alone,
                 cli, "--megatron",
                 rec_reader_open_text("--megatron", rec_str(options->megatron), &cli->err),
                 &tables->args)) &&
+           finish_args(cli, options, &tables->args) &&
            (!options->cluster || read_cluster(cli, options->cluster, tables));
 }
 

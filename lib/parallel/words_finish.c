@@ -9,6 +9,7 @@
 
 struct ending {
     struct parallel_words *args;
+    const char *tp; /* said elsewhere; NULL: it is not */
     struct rec_error *err;
 };
 
@@ -116,7 +117,7 @@ static bool
 finish_experts(struct ending *r)
 {
     const struct parallel_words *args = r->args;
-    const char *tp = parallel_words_find(args, "tp");
+    const char *tp = r->tp ? r->tp : parallel_words_find(args, "tp");
     bool experts = parallel_words_arg(args, "experts") || number(args, "ep", 1) > 1;
     return !experts || !tp || parallel_words_arg(args, "etp") || set(r, "etp", tp);
 }
@@ -165,9 +166,9 @@ drop_parts(struct parallel_words *args)
 }
 
 bool
-parallel_words_finish(struct parallel_words *args, struct rec_error *err)
+parallel_words_finish(struct parallel_words *args, const char *tp, struct rec_error *err)
 {
-    struct ending r = {args, err};
+    struct ending r = {args, tp, err};
     bool ok = finish(&r);
     drop_parts(args);
     return ok;
