@@ -44,6 +44,26 @@ without_ffn(const struct parallel_words *args)
     return gated ? floor(4 * hidden * 2 / 3 / 64) * 64 : 4 * hidden;
 }
 
+/* Of a model without experts what is said of them does not count. */
+static bool
+drop_experts(struct ending *r)
+{
+    static const char *const keys[][2] = {
+        {"topk", "--moe-router-topk without --num-experts"},
+        {"expert_ffn", "--moe-ffn-hidden-size without --num-experts"},
+        {"shared_ffn", "--moe-shared-expert-intermediate-size without --num-experts"}};
+    struct parallel_words *args = r->args;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        struct parallel_arg *a = parallel_words_arg(args, keys[i][0]);
+        if (!a)
+            continue;
+        *a = args->arg[--args->n];
+        if (!parallel_words_ignore(args, keys[i][1], r->err))
+            return false;
+    }
+    return true;
+}
+
 /* What Megatron takes for a model without the word. */
 static bool
 finish_model(struct ending *r)
@@ -57,6 +77,8 @@ finish_model(struct ending *r)
     bool dropout = number(args, ".drop_a", 0.1) > 0 || number(args, ".drop_h", 0.1) > 0;
     if (!parallel_words_arg(args, "layers") || !parallel_words_arg(args, "hidden"))
         return true;
+    if (!parallel_words_arg(args, "experts") && !drop_experts(r))
+        return false;
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
         if (!parallel_words_arg(args, without[i].key) &&
             !set(r, without[i].key, without[i].value))
