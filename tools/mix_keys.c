@@ -227,25 +227,65 @@ mix_words(int argc, char **argv)
     return n;
 }
 
+/* Says of which words an error is. */
+static bool
+fail_args(struct cli *cli, const char *what)
+{
+    char text[sizeof cli->err.text];
+    if (cli->err.code != REC_DATA)
+        return false;
+    memcpy(text, cli->err.text, sizeof text);
+    return rec_fail(&cli->err, REC_DATA, "%s: %s", what, text);
+}
+
+static void
+warn_unused(struct cli *cli, const char *what, struct parallel_words *args)
+{
+    if (args->unused)
+        cli_warn(cli, "%s: not used: %s", what, args->unused);
+    free(args->unused);
+    args->unused = NULL;
+    args->unused_room = 0;
+}
+
+static void
+warn_none(struct cli *cli, const char *what, const struct parallel_words *args)
+{
+    if (args->n == 0)
+        cli_warn(cli, "%s: it has no argument or variable that says how to train", what);
+}
+
 static bool
 read_args(struct cli *cli, const char *what, struct rec_reader *reader,
           struct parallel_words *args)
 {
     bool ok = reader && parallel_words_read(args, reader, &cli->err);
     rec_reader_close(reader);
-    if (!ok && cli->err.code == REC_DATA) {
-        char text[sizeof cli->err.text];
-        memcpy(text, cli->err.text, sizeof text);
-        return rec_fail(&cli->err, REC_DATA, "%s: %s", what, text);
-    }
-    if (ok && args->unused)
-        cli_warn(cli, "%s: not used: %s", what, args->unused);
-    if (ok && args->n == 0)
-        cli_warn(cli, "%s: it has no argument or variable that says how to train", what);
-    free(args->unused);
-    args->unused = NULL;
-    args->unused_room = 0;
-    return ok;
+    if (!ok)
+        return fail_args(cli, what);
+    warn_unused(cli, what, args);
+    warn_none(cli, what, args);
+    return true;
+}
+
+/* What the words of the file and of the command line say together. */
+static bool
+finish_args(struct cli *cli, const struct mix_options *options,
+            struct parallel_words *args)
+{
+    const char *what = options->megatron ? "--megatron" : options->args, *tp = NULL;
+    for (const struct mix_key *k = options->key; k->key; k++)
+        if (strcmp(k->key, "tp") == 0)
+            tp = k->value;
+    bool some = args->n > 0;
+    if (!what)
+        return true;
+    if (!parallel_words_finish(args, tp, &cli->err))
+        return fail_args(cli, what);
+    warn_unused(cli, what, args);
+    if (some)
+        warn_none(cli, what, args);
+    return true;
 }
 
 bool
@@ -271,6 +311,7 @@ mix_tables_read(struct cli *cli, const struct mix_options *options, bool alone,
                 cli, "--megatron",
                 rec_reader_open_text("--megatron", rec_str(options->megatron), &cli->err),
                 &tables->args)) &&
+           finish_args(cli, options, &tables->args) &&
            (!options->cluster || read_cluster(cli, options->cluster, tables));
 }
 
@@ -284,6 +325,7 @@ mix_tables_free(struct mix_tables *tables)
     parallel_own_free(&tables->own);
     parallel_words_free(&tables->args);
     net_free(tables->net);
+    free(tables->compared);
 }
 
 /* ---- keys -------------------------------------------------------------------- */
@@ -382,20 +424,27 @@ write_line(struct cli *cli, const struct mix_options *options,
 }
 
 /* Of a cluster only the size of islands and the adapters count: says if the links or the
- * memory of the device, which stand in for its own, are others. */
-static void
+ * memory of a device, which stand in for its own, are others; once for each device. */
+static bool
 compare(struct cli *cli, struct mix_tables *tables, const struct rec *rec)
 {
     const struct collective_fabric *fabric;
     const struct device *device;
     struct rec_str name;
     char text[64];
-    if (tables->memory <= 0 || tables->compared || !rec_find_key(rec, "device", &name))
-        return;
-    tables->compared = true;
+    if ((tables->memory <= 0 && tables->inside <= 0) || tables->colls ||
+        !rec_find_key(rec, "device", &name))
+        return true;
     snprintf(text, sizeof text, "%.*s", (int)(name.len < 63 ? name.len : 63), name.ptr);
     fabric = parallel_fabric(&tables->collectives, text);
-    device = device_find(&tables->devices, text);
+    if (!(device = device_find(&tables->devices, text)))
+        return true; /* the question is refused */
+    if (!tables->compared &&
+        !(tables->compared = calloc(tables->devices.ndevices, sizeof(bool))))
+        return rec_fail_memory(&cli->err);
+    if (tables->compared[device - tables->devices.device])
+        return true;
+    tables->compared[device - tables->devices.device] = true;
     if (fabric && tables->inside > 0 &&
         fabs(log(tables->inside / fabric->bandwidth)) > log(1.1))
         cli_warn(
@@ -403,12 +452,13 @@ compare(struct cli *cli, struct mix_tables *tables, const struct rec *rec)
             "links inside an island of the cluster carry %.4g GB/s, those of %s %.4g: "
             "exchanges inside take the times of %s",
             tables->inside / 1e9, text, fabric->bandwidth / 1e9, text);
-    if (device && tables->memory < 0.9 * device->memory)
+    if (tables->memory > 0 && fabs(log(tables->memory / device->memory)) > log(1.1))
         cli_warn(
             cli,
             "servers of the cluster have %.4g GB, %s has %.4g: what fits is what fits "
             "on %s",
             tables->memory / 1e9, text, device->memory / 1e9, text);
+    return true;
 }
 
 struct rec_reader *
@@ -421,10 +471,8 @@ mix_keys_apply(struct cli *cli, const struct mix_options *options,
         !write_line(cli, options, tables, rec, line))
         return NULL;
     reader = rec_reader_open_text("the training record", rec_str(*line), &cli->err);
-    if (reader && rec_next(reader, rec, &cli->err) > 0) {
-        compare(cli, tables, rec);
+    if (reader && rec_next(reader, rec, &cli->err) > 0 && compare(cli, tables, rec))
         return reader;
-    }
     rec_reader_close(reader);
     return NULL;
 }

@@ -66,8 +66,9 @@ struct mix_tables {
     struct net *net;                  /* of --cluster; NULL: not given */
     char node[24], nic[REC_NUM_MAX];  /* what the cluster says; "": nothing */
     double inside,
-        memory;    /* likewise: bytes/s inside an island, of a server; 0: nothing */
-    bool compared; /* with what the device has */
+        memory;     /* likewise: bytes/s inside an island, of a server; 0: nothing */
+    bool colls;     /* the links of the cluster count themselves */
+    bool *compared; /* of each device: with what the cluster has */
 };
 
 /* CLI_WORDS of main.h: puts the arguments of Megatron together, as --megatron=ARGUMENTS.

@@ -67,7 +67,7 @@ run(struct cli *cli, const struct parallel_args *args)
     const struct parallel_tables tables = {&t.stacks, &t.devices, &t.collectives,
                                            &t.own,    t.kernels,  0};
     graph.tables = &tables;
-    t.compared = args->colls_given; /* the network times them */
+    t.colls = args->colls_given;
     graph.unfold = args->unfold_given;
     graph.orders = args->orders_given;
     graph.net = t.net;

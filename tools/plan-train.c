@@ -348,6 +348,8 @@ run(struct cli *cli, const struct plan_train_args *args)
               mix_tables_read(cli, &p.options, false, &p.tables) &&
               (writes_text(&p) ? cli_open_reader(cli) && cli_open_writer(cli, false)
                                : cli_open_filter(cli));
+    if (args->memory_given) /* it is neither the device's nor the cluster's */
+        p.tables.memory = 0;
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&p, &rec);
     ok = ok && status == 0 &&

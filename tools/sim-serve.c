@@ -122,7 +122,9 @@ write_served(void *context, const struct serve_served *served, struct rec_error 
     if (s->pipeline.planned && s->pipeline.service != s->options.service && !s->other) {
         s->other = true;
         cli_warn(s->cli, "the pipeline was planned with --service %s",
-                 s->pipeline.service == SERVE_QUERY ? "query" : "batch");
+                 s->pipeline.service == SERVE_QUERY
+                     ? "query"
+                     : "batch, or its planned record, of an older plan, does not say it");
     }
     if (s->tunes && s->tuning.rule == SERVE_DAMPED && s->pipeline.nrungs == 0 &&
         !s->warned) {

@@ -33,6 +33,10 @@ struct parallel_words {
  * none that it may have. Keys that *args has already are replaced. */
 bool parallel_words_read(struct parallel_words *args, struct rec_reader *reader,
                          struct rec_error *err) REC_MUST_CHECK;
+/** Behind the last file: keys that several words make, and those that were left out. `tp`
+ * are the tensor ranks if they are said elsewhere, else NULL. REC_DATA as above. */
+bool parallel_words_finish(struct parallel_words *args, const char *tp,
+                           struct rec_error *err) REC_MUST_CHECK;
 /** True if a word of a command line, as --tensor-model-parallel-size=8, is an argument of
  * Megatron. *valued: its value is the next word. */
 bool parallel_words_knows(const char *word, bool *valued);

@@ -97,8 +97,7 @@ write_step(struct parallel_graph *graph, const struct parallel_question *q,
     bool ok;
     if (graph->orders)
         return write_orders(q, id, writer, err);
-    if (parallel_zero(&q->mix) >=
-        3) /* shards are exchanged beside the passes in any case */
+    if (parallel_zero(&q->mix) >= 3) /* shards are exchanged beside passes in any case */
         beside |= PARALLEL_OVERLAP_DP;
     if (q->mix.taken &&
         graph->colls & beside & (PARALLEL_OVERLAP_DP | PARALLEL_OVERLAP_PP))

@@ -341,12 +341,28 @@ try_stages(struct walk *w, struct rec_error *err)
     return true;
 }
 
+/* With or without sequence parallelism, and the tensor ranks of an expert that go with
+ * it. */
+static bool
+take_sequence(struct walk *w, bool sequence, struct rec_error *why)
+{
+    const struct parallel_search *s = w->search;
+    struct parallel_mix *mix = &w->mix;
+    mix->sequence = sequence;
+    mix->etp = s->common.etp > 0                      ? s->common.etp
+               : sequence || s->model->t.experts == 0 ? 1
+                                                      : mix->tp;
+    return parallel_tensor_check(mix, s->model, why) &&
+           parallel_context_check(mix, s->model, why);
+}
+
 static bool
 try_context(struct walk *w, struct rec_error *err)
 {
     const struct parallel_search *s = w->search;
     struct parallel_mix *mix = &w->mix;
-    struct rec_error why;
+    struct rec_error why, without;
+    bool sequence = mix->sequence; /* if tensor ranks divide the tokens */
     for (size_t i = 0; i < w->context.n; i++) {
         mix->cp = w->context.value[i];
         if ((uint64_t)s->model->sequence % mix->cp != 0) {
@@ -359,7 +375,9 @@ try_context(struct walk *w, struct rec_error *err)
                    s->devices);
             continue;
         }
-        if (!parallel_context_check(mix, s->model, &why)) {
+        if (!take_sequence(w, sequence, &why) &&
+            (!sequence || !allowed(s, PARALLEL_SEQUENCE, 0) ||
+             !take_sequence(w, false, &without))) {
             refuse(w, 1, "%s", why.text);
             continue;
         }
@@ -375,7 +393,6 @@ try_tensor(struct walk *w, struct rec_error *err)
 {
     const struct parallel_search *s = w->search;
     struct parallel_mix *mix = &w->mix;
-    struct rec_error why;
     for (size_t i = 0; i < w->tensor.n; i++) {
         uint32_t t = mix->tp = w->tensor.value[i];
         if (s->devices % t != 0) {
@@ -398,15 +415,8 @@ try_tensor(struct walk *w, struct rec_error *err)
             refuse(w, 1, "the rules leave no sp=");
             continue;
         }
-        mix->etp = s->common.etp > 0                           ? s->common.etp
-                   : mix->sequence || s->model->t.experts == 0 ? 1
-                                                               : t;
-        if (t % mix->etp != 0) {
-            refuse(w, 1, "etp=%u does not divide tp=%u", mix->etp, t);
-            continue;
-        }
-        if (!parallel_tensor_check(mix, s->model, &why)) {
-            refuse(w, 1, "%s", why.text);
+        if (s->common.etp > 0 && t % s->common.etp != 0) {
+            refuse(w, 1, "etp=%u does not divide tp=%u", s->common.etp, t);
             continue;
         }
         if (!try_context(w, err))

@@ -518,7 +518,6 @@ parallel_words_read(struct parallel_words *args, struct rec_reader *reader,
     ok = ok && read_words(&r);
     for (size_t i = 0; ok && i < r.n; i++)
         ok = r.variable[i].used || ignore(&r, r.variable[i].name);
-    ok = ok && parallel_words_finish(args, err);
     free(r.word);
     free(r.variable);
     free(all);

@@ -35,8 +35,5 @@ bool parallel_words_set(struct parallel_words *args, const char *key, const char
 /* Notes a word that became no key. */
 bool parallel_words_ignore(struct parallel_words *args, const char *word,
                            struct rec_error *err) REC_MUST_CHECK;
-/* Behind the last word: keys that several words make, and that were left out. */
-bool parallel_words_finish(struct parallel_words *args,
-                           struct rec_error *err) REC_MUST_CHECK;
 
 #endif

@@ -9,6 +9,7 @@
 
 struct ending {
     struct parallel_words *args;
+    const char *tp; /* said elsewhere; NULL: it is not */
     struct rec_error *err;
 };
 
@@ -43,6 +44,26 @@ without_ffn(const struct parallel_words *args)
     return gated ? floor(4 * hidden * 2 / 3 / 64) * 64 : 4 * hidden;
 }
 
+/* Of a model without experts what is said of them does not count. */
+static bool
+drop_experts(struct ending *r)
+{
+    static const char *const keys[][2] = {
+        {"topk", "--moe-router-topk without --num-experts"},
+        {"expert_ffn", "--moe-ffn-hidden-size without --num-experts"},
+        {"shared_ffn", "--moe-shared-expert-intermediate-size without --num-experts"}};
+    struct parallel_words *args = r->args;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        struct parallel_arg *a = parallel_words_arg(args, keys[i][0]);
+        if (!a)
+            continue;
+        *a = args->arg[--args->n];
+        if (!parallel_words_ignore(args, keys[i][1], r->err))
+            return false;
+    }
+    return true;
+}
+
 /* What Megatron takes for a model without the word. */
 static bool
 finish_model(struct ending *r)
@@ -56,6 +77,8 @@ finish_model(struct ending *r)
     bool dropout = number(args, ".drop_a", 0.1) > 0 || number(args, ".drop_h", 0.1) > 0;
     if (!parallel_words_arg(args, "layers") || !parallel_words_arg(args, "hidden"))
         return true;
+    if (!parallel_words_arg(args, "experts") && !drop_experts(r))
+        return false;
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
         if (!parallel_words_arg(args, without[i].key) &&
             !set(r, without[i].key, without[i].value))
@@ -116,7 +139,7 @@ static bool
 finish_experts(struct ending *r)
 {
     const struct parallel_words *args = r->args;
-    const char *tp = parallel_words_find(args, "tp");
+    const char *tp = r->tp ? r->tp : parallel_words_find(args, "tp");
     bool experts = parallel_words_arg(args, "experts") || number(args, "ep", 1) > 1;
     return !experts || !tp || parallel_words_arg(args, "etp") || set(r, "etp", tp);
 }
@@ -165,9 +188,9 @@ drop_parts(struct parallel_words *args)
 }
 
 bool
-parallel_words_finish(struct parallel_words *args, struct rec_error *err)
+parallel_words_finish(struct parallel_words *args, const char *tp, struct rec_error *err)
 {
-    struct ending r = {args, err};
+    struct ending r = {args, tp, err};
     bool ok = finish(&r);
     drop_parts(args);
     return ok;

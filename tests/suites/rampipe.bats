@@ -60,6 +60,15 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces"
     # a training without an end has no cost
     run rampipe spot traces/spot.rec --profile traces/redundant/alexnet.tsv --runs 1
     [ "$status" = 2 ] && [[ $output == *"alexnet.tsv does not say how many steps the training has: give --steps" ]]
+    run rampipe spot traces/spot.rec --profile <(cat traces/redundant/alexnet.tsv) --runs 1
+    [ "$status" = 2 ] && [[ $output == *"does not say how many steps the training has: give --steps" ]]
+    # a profile with an end may be a pipe, or compressed
+    gzip -c traces/redundant/bert.tsv >"$BATS_TEST_TMPDIR/bert.tsv.gz"
+    rampipe spot traces/spot.rec --profile traces/redundant/bert.tsv --runs 2 >"$BATS_TEST_TMPDIR/plain" 2>/dev/null
+    rampipe spot traces/spot.rec --profile <(cat traces/redundant/bert.tsv) --runs 2 2>/dev/null |
+        diff "$BATS_TEST_TMPDIR/plain" -
+    rampipe spot traces/spot.rec --profile "$BATS_TEST_TMPDIR/bert.tsv.gz" --runs 2 2>/dev/null |
+        diff "$BATS_TEST_TMPDIR/plain" -
     run rampipe spot traces/spot.rec --profile traces/redundant/alexnet.tsv --runs 1 --steps 0
     [ "$status" = 2 ] && [[ $output == *"--steps must be at least 1"* ]]
     # a profile may come through a pipe, or be compressed
