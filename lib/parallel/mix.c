@@ -116,7 +116,7 @@ parallel_context_check(const struct parallel_mix *mix, const struct parallel_mod
                        struct rec_error *err)
 {
     const struct input_transformer *t = &model->t;
-    uint64_t tokens = (uint64_t)model->sequence;
+    uint64_t tokens = (uint64_t)model->sequence, dealt = (uint64_t)mix->tp * mix->cp;
     if (mix->cp > 1 &&
         !divides(tokens, mix->cp, "tokens of a sample over context ranks", err))
         return false;
@@ -127,8 +127,12 @@ parallel_context_check(const struct parallel_mix *mix, const struct parallel_mod
                  err))
         return false;
     return mix->cp == 1 || !mix->deal_heads ||
-           divides(t->kv_rank > 0 ? t->heads : t->kv_heads, (uint64_t)mix->tp * mix->cp,
-                   "heads of keys, which are dealt, over tensor and context ranks", err);
+           (divides(t->heads, dealt,
+                    "heads, which are dealt, over tensor and context ranks", err) &&
+            (t->kv_rank > 0 ||
+             shares(t->kv_heads, dealt,
+                    "heads of keys, which are dealt, over tensor and context ranks",
+                    err)));
 }
 
 /* Ranks are counted in 32 bits. */

@@ -146,7 +146,7 @@ parallel_message(const struct parallel_mix *mix, const struct parallel_machine *
 
 /* Keys and values of the whole sequence, in a ring; or, if heads are dealt, each rank
  * gets all tokens of a part of the heads, and after attention its own tokens of all
- * heads. */
+ * heads. Of fewer heads of keys than ranks each rank gets a copy of one. */
 struct parallel_traffic
 parallel_traffic_of(const struct parallel_model *model, const struct parallel_mix *mix)
 {
@@ -156,7 +156,7 @@ parallel_traffic_of(const struct parallel_model *model, const struct parallel_mi
     struct parallel_traffic traffic = {.tensor = ELEMENT * parallel_tokens(model, mix) *
                                                  t->width};
     if (mix->deal_heads) {
-        traffic.keys = head * (t->heads + 2 * kv);
+        traffic.keys = head * (t->heads + 2 * fmax(kv, (double)mix->tp * mix->cp));
         traffic.result = head * t->heads;
     } else
         traffic.keys = ELEMENT * mix->micro * model->sequence * width * kv /
