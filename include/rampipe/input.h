@@ -84,7 +84,8 @@ bool input_mirror(const struct graph *forward, const struct input_twin *backward
 struct input_layer {
     char text[96];    /* as PyTorch prints it: "Conv2d(3, 64, kernel_size=(3, 3), ..." */
     double params;    /* trainable parameters that it owns: tied weights have one owner */
-    double weights;   /* parameters that it reads: its own, or another layer's if tied */
+    double weights;   /* parameters that it reads: its own, or another layer's if tied; a
+                         layer that is only a part of its parameter reads none */
     double flops;     /* of the forward pass of the batch; a multiply-add counts two */
     double in, out;   /* elements read and written for the batch, without parameters */
     const char *kind; /* class of its work: convolution, matmul, attention or memory */

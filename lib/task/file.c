@@ -282,13 +282,15 @@ int
 task_file_end(struct task_file *file, const struct rec_reader *reader,
               struct rec_error *err)
 {
+    struct rec_error why;
     if (!file->open)
         return 0;
     file->open = false;
-    if (file->task.command)
+    if (!file->task.command)
+        rec_fail(&why, REC_DATA, "task '%s' has no command", file->task.id);
+    else if (task_check_form(&file->task, &why))
         return 1;
-    rec_fail_at(err, rec_reader_file(reader), file->line, "task '%s' has no command",
-                file->task.id);
+    rec_fail_at(err, rec_reader_file(reader), file->line, "%s", why.text);
     return -1;
 }
 

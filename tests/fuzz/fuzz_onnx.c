@@ -27,7 +27,8 @@ require_layers(const struct input_network *network)
         struct device_work work = input_backward_work(layer, 4);
         require(isfinite(work.flops) && work.flops >= 0 && isfinite(work.moved) &&
                     work.moved >= 0 && layer->params >= 0 &&
-                    layer->params <= layer->weights,
+                    (layer->params <= layer->weights ||
+                     (layer->ninputs == 0 && layer->weights <= 0)),
                 "work is a number");
         for (size_t k = 0; k < layer->ninputs; k++)
             require(network->read[layer->first + k] < i, "what is earlier");

@@ -84,8 +84,11 @@ read_back(const char *path)
 static bool
 is_refusal(const struct rec_error *err)
 {
-    static const char *const says[] = {"comes twice", "must not begin with '@gather-'",
-                                       "is a call"};
+    static const char *const says[] = {
+        "comes twice",     "must not begin with '@gather-'",
+        "is a call",       "of a task in front of task",
+        "has the name of", "make keeps no output of",
+        "has a line end"};
     for (size_t i = 0; i < sizeof says / sizeof *says; i++)
         if (strstr(err->text, says[i]))
             return true;
