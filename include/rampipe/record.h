@@ -567,6 +567,9 @@ bool rec_check(const struct rec_reader *reader, const struct rec *rec,
 int rec_next_key(const struct rec_reader *reader, const struct rec *rec, size_t *at,
                  struct rec_str *key, struct rec_str *value,
                  struct rec_error *err) REC_MUST_CHECK;
+/** Has a record of a known type a key that its row does not have? *key: the first one. */
+bool rec_unknown_key(const struct rec_reader *reader, const struct rec *rec,
+                     struct rec_str *key);
 /** The value of one key; false when the record does not have it. */
 bool rec_find_key(const struct rec *rec, const char *key, struct rec_str *value);
 /** Reads a key whose value is a number. True, and *value unchanged, if it is absent. */

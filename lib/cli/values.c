@@ -79,14 +79,10 @@ bool
 cli_known_keys(struct cli *cli, const char *option, const struct rec_reader *reader,
                const struct rec *rec)
 {
-    struct rec_str key, value;
-    size_t at = 0;
-    int status;
-    while ((status = rec_next_key(reader, rec, &at, &key, &value, &cli->err)) > 0)
-        if (!rec_key_spec(rec, key))
-            return cli_usage(cli, "--%s: a %.*s record has no key '%.*s'", option,
-                             REC_SAID(rec->field[0]), REC_SAID(key));
-    return status == 0;
+    struct rec_str key;
+    return !rec_unknown_key(reader, rec, &key) ||
+           cli_usage(cli, "--%s: a %.*s record has no key '%.*s'", option,
+                     REC_SAID(rec->field[0]), REC_SAID(key));
 }
 
 bool

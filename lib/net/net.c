@@ -87,20 +87,12 @@ write_record(const struct net_kind *kind, struct rec_str list, char *line, size_
 /* Keys of records that are not known pass through. But a description has none that do
  * nothing, as a taper of an island, or one that is misspelt. */
 static bool
-check_keys(const struct rec *rec, struct rec_error *err)
+check_keys(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
-    for (size_t i = rec->spec->nfields + 1; i < rec->nfields; i++) {
-        const struct rec_field_spec *key = rec->spec->keys;
-        struct rec_str rest = rec->field[i], name;
-        (void)rec_str_split(&rest, '=', &name);
-        while (key->name && !rec_str_is(name, key->name))
-            key++;
-        if (!key->name)
-            return rec_fail(err, REC_USAGE,
-                            "%s has no key '%.*s' (see rampipe(5), cluster)",
-                            rec->spec->kind, REC_SAID(name));
-    }
-    return true;
+    struct rec_str key;
+    return !rec_unknown_key(reader, rec, &key) ||
+           rec_fail(err, REC_USAGE, "%s has no key '%.*s' (see rampipe(5), cluster)",
+                    rec->spec->kind, REC_SAID(key));
 }
 
 struct net *
@@ -126,7 +118,7 @@ net_parse(const char *text, struct rec_error *err)
     status = rec_next(reader, &rec, err);
     if (status > 0)
         net = net_read(reader, &rec, err);
-    if (net && (!check_keys(&rec, err) || !net_close(net, err))) {
+    if (net && (!check_keys(reader, &rec, err) || !net_close(net, err))) {
         net_free(net);
         net = NULL;
     }

@@ -194,6 +194,19 @@ rec_next_key(const struct rec_reader *reader, const struct rec *rec, size_t *at,
     return 1;
 }
 
+bool
+rec_unknown_key(const struct rec_reader *reader, const struct rec *rec,
+                struct rec_str *key)
+{
+    struct rec_str value;
+    struct rec_error err;
+    size_t at = 0;
+    while (rec_next_key(reader, rec, &at, key, &value, &err) > 0)
+        if (!rec_key_spec(rec, *key))
+            return true;
+    return false;
+}
+
 /* A linear search: records have few keys, and most callers ask for one or two of them. */
 bool
 rec_find_key(const struct rec *rec, const char *key, struct rec_str *value)
