@@ -124,7 +124,7 @@ write_served(void *context, const struct serve_served *served, struct rec_error 
         cli_warn(s->cli, "the pipeline was planned with --service %s",
                  s->pipeline.service == SERVE_QUERY
                      ? "query"
-                     : "batch, or its planned record, of an older plan, does not say it");
+                     : "batch (or by an older version, which does not say it)");
     }
     if (s->tunes && s->tuning.rule == SERVE_DAMPED && s->pipeline.nrungs == 0 &&
         !s->warned) {
