@@ -1,1 +1,0 @@
-PK nonsense

@@ -1,1 +1,0 @@
-	node1 -- node2
