@@ -302,19 +302,13 @@ print(struct cli *cli, struct metrics *reducer, const struct metrics_args *args,
 
 /* ---- two streams --------------------------------------------------------- */
 
-static void
-warn(void *context, const char *text)
-{
-    cli_warn(context, "%s", text);
-}
-
 static bool
 read_predicted(struct cli *cli, struct metrics *const reducer[],
                const struct metrics_args *args)
 {
     const char *path = args->compare_arg;
     struct rec_reader_options options = {
-        .partial = cli->partial, .warn = warn, .context = cli};
+        .partial = cli->partial, .warn = cli_warn_text, .context = cli};
     struct rec_reader *reader = rec_reader_open(&path, 1, &options, &cli->err);
     bool ok = reader && read_all(cli, reader, reducer, args);
     rec_reader_close(reader);

@@ -130,12 +130,6 @@ tell(void *context, const struct run_tally *t)
 }
 
 static void
-warn(void *context, const char *text)
-{
-    cli_warn(context, "%s", text);
-}
-
-static void
 show(void *context, const char *bytes, size_t n)
 {
     const struct cli *cli = context;
@@ -211,7 +205,7 @@ static bool
 run(struct cli *cli, const struct runtasks_args *args)
 {
     struct run_options options = {
-        .tell = tell, .warn = warn, .show = show, .context = cli};
+        .tell = tell, .warn = cli_warn_text, .show = show, .context = cli};
     size_t engine;
     int status;
     if (!read_engine(cli, args, &engine) || !read_service(cli, args, &options.cancel) ||

@@ -51,18 +51,12 @@ read_options(struct reading *r, const struct task2graph_args *args)
 
 /* ---- measured costs ------------------------------------------------------ */
 
-static void
-warn(void *context, const char *text)
-{
-    cli_warn(context, "%s", text);
-}
-
 static bool
 read_costs(struct reading *r, const char *path)
 {
     struct cli *cli = r->cli;
     struct rec_reader_options options = {
-        .partial = cli->partial, .log = true, .warn = warn, .context = cli};
+        .partial = cli->partial, .log = true, .warn = cli_warn_text, .context = cli};
     struct rec_reader *reader;
     bool ok;
     if (strcmp(path, "-") == 0 && cli_is_standard(cli))

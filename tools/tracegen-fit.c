@@ -5,18 +5,6 @@
 #include "rampipe/spot.h"
 
 static void
-warn(void *context, const char *text)
-{
-    cli_warn(context, "%s", text);
-}
-
-static void
-note(void *context, const char *text)
-{
-    cli_note(context, "%s", text);
-}
-
-static void
 pass_on(void *context, const struct rec *rec)
 {
     struct cli *cli = context;
@@ -66,8 +54,8 @@ run(struct cli *cli, const struct tracegen_fit_args *args)
 {
     static const char *const clocks[] = {"auto", "relative", "epoch", NULL};
     struct spot_log_options options = {.repair = args->repair_given,
-                                       .warn = warn,
-                                       .note = note,
+                                       .warn = cli_warn_text,
+                                       .note = cli_note_text,
                                        .other = pass_on,
                                        .context = cli};
     struct spot_trace trace = {0};

@@ -306,26 +306,14 @@ put_test(struct cli *cli, const char *quantity, const struct spot_values *drawn,
     rec_end(cli->writer);
 }
 
-static void
-warn(void *context, const char *text)
-{
-    cli_warn(context, "%s", text);
-}
-
-static void
-note(void *context, const char *text)
-{
-    cli_note(context, "%s", text);
-}
-
 static bool
 compare(struct preempt *p, const char *path, bool repair)
 {
     struct cli *cli = p->cli;
     struct spot_log_options options = {.repair = repair,
                                        .clock = (enum spot_clock)p->clock,
-                                       .warn = warn,
-                                       .note = note,
+                                       .warn = cli_warn_text,
+                                       .note = cli_note_text,
                                        .context = cli};
     struct spot_trace log = {0};
     struct spot_model drawn, measured;

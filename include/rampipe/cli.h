@@ -200,6 +200,9 @@ double cli_now(void);
 void cli_warn(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
 void cli_tell(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
 void cli_note(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
+/** The same of a text, for those who call back with their context, a struct cli. */
+void cli_warn_text(void *cli, const char *text);
+void cli_note_text(void *cli, const char *text);
 
 /* ---- option values: strict, or a usage error that names the option ------- */
 

@@ -68,12 +68,6 @@ cli_finish(struct cli *cli, bool ok)
 
 /* ---- the two ends -------------------------------------------------------- */
 
-static void
-warn_from_reader(void *context, const char *text)
-{
-    cli_warn(context, "%s", text);
-}
-
 static bool
 open_writer(struct cli *cli, bool stream)
 {
@@ -93,7 +87,7 @@ static bool
 open_reader(struct cli *cli, struct rec_writer *tie)
 {
     struct rec_reader_options options = {
-        .partial = cli->partial, .tie = tie, .warn = warn_from_reader, .context = cli};
+        .partial = cli->partial, .tie = tie, .warn = cli_warn_text, .context = cli};
     cli->bytes = cli_input_bytes(cli);
     cli->reader = rec_reader_open(cli->files, cli->nfiles, &options, &cli->err);
     cli_ask_floor_at_once(cli);
@@ -165,6 +159,18 @@ cli_warn(const struct cli *cli, const char *format, ...)
     va_start(args, format);
     say(cli, "warning: ", format, args);
     va_end(args);
+}
+
+void
+cli_warn_text(void *cli, const char *text)
+{
+    cli_warn(cli, "%s", text);
+}
+
+void
+cli_note_text(void *cli, const char *text)
+{
+    cli_note(cli, "%s", text);
 }
 
 void
