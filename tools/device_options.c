@@ -4,19 +4,6 @@
 
 #include <strings.h>
 
-static bool
-read_table(struct cli *cli, const char *path, struct device_table *table)
-{
-    struct rec_reader *reader;
-    bool ok = device_table_read_shipped(table, &cli->err);
-    if (!ok || !path)
-        return ok;
-    reader = rec_reader_open(&path, 1, NULL, &cli->err);
-    ok = reader && device_table_read(table, reader, &cli->err);
-    rec_reader_close(reader);
-    return ok;
-}
-
 /* A name in another case is accepted, too. The list in the message leaves out devices
  * that a later one of the same name replaces. */
 static bool
@@ -71,7 +58,7 @@ device_options_read(struct cli *cli, const struct device_options *options,
     size_t precision = 0;
 
     *table = (struct device_table){0};
-    if (!read_table(cli, options->devices, table) ||
+    if (!device_table_read_with(table, options->devices, &cli->err) ||
         !find_device(cli, options->device, table, &device) ||
         !cli_choice(cli, "precision", options->precision, device_precisions, &precision))
         return false;

@@ -6,19 +6,6 @@
 #include "rampipe/kernel.h"
 
 static bool
-read_devices(struct cli *cli, const char *path, struct device_table *devices)
-{
-    struct rec_reader *reader;
-    bool ok = device_table_read_shipped(devices, &cli->err);
-    if (!ok || !path)
-        return ok;
-    reader = rec_reader_open(&path, 1, NULL, &cli->err);
-    ok = reader && device_table_read(devices, reader, &cli->err);
-    rec_reader_close(reader);
-    return ok;
-}
-
-static bool
 fit(struct cli *cli, const struct kernel_fit_args *args, struct kernel_table *table)
 {
     uint64_t folds = 0;
@@ -46,7 +33,8 @@ run(struct cli *cli, const struct kernel_fit_args *args)
 {
     struct device_table devices = {.ndevices = 0};
     struct kernel_table table = {.devices = &devices};
-    bool ok = read_devices(cli, args->devices_arg, &devices) && fit(cli, args, &table);
+    bool ok = device_table_read_with(&devices, args->devices_arg, &cli->err) &&
+              fit(cli, args, &table);
     kernel_table_free(&table);
     device_table_free(&devices);
     return ok;

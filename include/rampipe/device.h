@@ -78,6 +78,9 @@ bool device_table_read(struct device_table *table, struct rec_reader *reader,
 /** Adds the records that come with rampipe: traces/devices.rec. */
 bool device_table_read_shipped(struct device_table *table,
                                struct rec_error *err) REC_MUST_CHECK;
+/** Adds these, and behind them those of a file; NULL: there is none. */
+bool device_table_read_with(struct device_table *table, const char *path,
+                            struct rec_error *err) REC_MUST_CHECK;
 /** The last device of this name; NULL: there is none. */
 const struct device *device_find(const struct device_table *table, const char *name);
 /** What ops of a class reach on a device at a precision: a row of this very device goes

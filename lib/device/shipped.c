@@ -22,3 +22,17 @@ device_table_read_shipped(struct device_table *table, struct rec_error *err)
     rec_reader_close(reader);
     return ok;
 }
+
+bool
+device_table_read_with(struct device_table *table, const char *path,
+                       struct rec_error *err)
+{
+    struct rec_reader *reader;
+    bool ok = device_table_read_shipped(table, err);
+    if (!ok || !path)
+        return ok;
+    reader = rec_reader_open(&path, 1, NULL, err);
+    ok = reader && device_table_read(table, reader, err);
+    rec_reader_close(reader);
+    return ok;
+}
