@@ -60,17 +60,6 @@ list(struct cli *cli, const struct collective_table *table)
     return true;
 }
 
-/* --with must be KEY=VALUE,... */
-static bool
-check_keys(struct cli *cli, const char *text)
-{
-    struct rec_str rest = rec_str(text), word;
-    while (rec_str_split(&rest, ',', &word))
-        if (!memchr(word.ptr, '=', word.len))
-            return cli_usage(cli, "--with must be KEY=VALUE,..., got '%s'", text);
-    return true;
-}
-
 /* The question of the options as a record, which the caller owns. */
 static char *
 write_question(struct cli *cli, const struct collective_args *args)
@@ -82,7 +71,7 @@ write_question(struct cli *cli, const struct collective_args *args)
     bool ok = args->tokens_given
                   ? cli_count(cli, "tokens", args->tokens_arg, 1, UINT32_MAX, &count)
                   : cli_bytes(cli, "bytes", args->bytes_arg, false, &size);
-    if (!ok || (args->with_given && !check_keys(cli, args->with_arg)) ||
+    if (!ok || !cli_check_keys(cli, "with", args->with_arg) ||
         !cli_count(cli, "ranks", args->ranks_arg, 2, UINT32_MAX, &count) ||
         !cli_count(cli, "nodes", nodes, 1, UINT32_MAX, &count) ||
         !rec_text_open(&text, &cli->err))
@@ -98,13 +87,7 @@ write_question(struct cli *cli, const struct collective_args *args)
     }
     if (args->gpu_given)
         fprintf(text.out, "\tgpu=%s", args->gpu_arg);
-    if (args->with_given) {
-        fputc('\t', text.out);
-        for (const char *c = args->with_arg; *c; c++)
-            fputc(*c == ',' ? '\t' : *c, text.out);
-    }
-    fputc('\n', text.out);
-    return rec_text_close(&text, &cli->err);
+    return cli_close_question(cli, &text, args->with_arg);
 }
 
 /* Sizes of exchanges of tokens are tokens, those of others bytes. A kind that no series
@@ -140,10 +123,7 @@ answer_options(struct cli *cli, const struct collective_args *args,
     if (!check_size(cli, args, table))
         return false;
     line = write_question(cli, args);
-    ok = line &&
-         (reader = rec_reader_open_text("the question", rec_str(line), &cli->err)) &&
-         rec_next(reader, &rec, &cli->err) > 0 &&
-         cli_known_keys(cli, "with", reader, &rec) && cli_open_writer(cli, true) &&
+    ok = line && cli_open_question(cli, "with", line, &reader, &rec) &&
          collective_answer_record(table, reader, &rec, cli->writer, count, &cli->err);
     rec_reader_close(reader);
     free(line);

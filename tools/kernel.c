@@ -6,19 +6,6 @@
 #include "rampipe/kernel.h"
 
 static bool
-read_devices(struct cli *cli, const char *path, struct device_table *devices)
-{
-    struct rec_reader *reader;
-    bool ok = device_table_read_shipped(devices, &cli->err);
-    if (!ok || !path)
-        return ok;
-    reader = rec_reader_open(&path, 1, NULL, &cli->err);
-    ok = reader && device_table_read(devices, reader, &cli->err);
-    rec_reader_close(reader);
-    return ok;
-}
-
-static bool
 read_tables(struct cli *cli, const struct kernel_args *args, struct kernel_table *table)
 {
     return (args->alone_given || kernel_table_read_shipped(table, &cli->err)) &&
@@ -45,36 +32,18 @@ list(struct cli *cli, const struct kernel_table *table)
     }
 }
 
-/* --with must be KEY=VALUE,... */
-static bool
-check_keys(struct cli *cli, const char *text)
-{
-    struct rec_str rest = rec_str(text), word;
-    while (rec_str_split(&rest, ',', &word))
-        if (!memchr(word.ptr, '=', word.len))
-            return cli_usage(cli, "--with must be KEY=VALUE,..., got '%s'", text);
-    return true;
-}
-
 /* The question of the options as a record, which the caller owns. */
 static char *
 write_question(struct cli *cli, const struct kernel_args *args)
 {
     struct rec_text text;
-    if ((args->with_given && !check_keys(cli, args->with_arg)) ||
-        !rec_text_open(&text, &cli->err))
+    if (!cli_check_keys(cli, "with", args->with_arg) || !rec_text_open(&text, &cli->err))
         return NULL;
     fprintf(text.out, "kernel\tk1\t%s\t%s\t%s\t%s", args->device_arg, args->op_arg,
             args->dtype_arg, args->shape_arg);
     if (args->pass_given)
         fprintf(text.out, "\tpass=%s", args->pass_arg);
-    if (args->with_given) {
-        fputc('\t', text.out);
-        for (const char *c = args->with_arg; *c; c++)
-            fputc(*c == ',' ? '\t' : *c, text.out);
-    }
-    fputc('\n', text.out);
-    return rec_text_close(&text, &cli->err);
+    return cli_close_question(cli, &text, args->with_arg);
 }
 
 static bool
@@ -91,10 +60,7 @@ answer_options(struct cli *cli, const struct kernel_args *args,
     if (cli->nfiles > 0)
         return cli_usage(cli, "with --device no file is read, got '%s'", cli->files[0]);
     line = write_question(cli, args);
-    ok = line &&
-         (reader = rec_reader_open_text("the question", rec_str(line), &cli->err)) &&
-         rec_next(reader, &rec, &cli->err) > 0 &&
-         cli_known_keys(cli, "with", reader, &rec) && cli_open_writer(cli, true) &&
+    ok = line && cli_open_question(cli, "with", line, &reader, &rec) &&
          kernel_answer_record(asked, reader, &rec, cli->writer, args->why_given, count,
                               &cli->err);
     rec_reader_close(reader);
@@ -164,7 +130,7 @@ run(struct cli *cli, const struct kernel_args *args)
     struct device_table devices = {.ndevices = 0};
     struct kernel_table table = {.devices = &devices};
     bool ok = check_options(cli, args) &&
-              read_devices(cli, args->devices_arg, &devices) &&
+              device_table_read_with(&devices, args->devices_arg, &cli->err) &&
               read_tables(cli, args, &table);
 
     if (ok)

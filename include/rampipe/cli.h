@@ -214,10 +214,17 @@ bool cli_amount(struct cli *cli, const char *option, const char *text, bool allo
 /** A time in seconds, or with a unit: ns, us, ms, s, min, h, d. */
 bool cli_seconds(struct cli *cli, const char *option, const char *text, bool allow_inf,
                  double *value) REC_MUST_CHECK;
-/** Refuses a key of a question that its record does not have: it would do nothing. The
- * option gave the keys. */
-bool cli_known_keys(struct cli *cli, const char *option, const struct rec_reader *reader,
-                    const struct rec *rec) REC_MUST_CHECK;
+/** A question as a record, of which an option may give keys: KEY=VALUE,... (NULL: none).
+ * cli_check_keys() sees that they are of this form; cli_close_question() puts them behind
+ * the fields, ends the line, and returns it to the caller, who frees it. */
+bool cli_check_keys(struct cli *cli, const char *option, const char *keys) REC_MUST_CHECK;
+char *cli_close_question(struct cli *cli, struct rec_text *text,
+                         const char *keys) REC_MUST_CHECK;
+/** Reads the question, and opens the writer for its answer. A key that its record does
+ * not have is refused: it would do nothing. The caller closes *reader, also after an
+ * error. */
+bool cli_open_question(struct cli *cli, const char *option, const char *line,
+                       struct rec_reader **reader, struct rec *rec) REC_MUST_CHECK;
 /** A size in bytes, or with a unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB. */
 bool cli_bytes(struct cli *cli, const char *option, const char *text, bool allow_inf,
                double *value) REC_MUST_CHECK;

@@ -76,13 +76,38 @@ cli_count(struct cli *cli, const char *option, const char *text, uint64_t least,
 }
 
 bool
-cli_known_keys(struct cli *cli, const char *option, const struct rec_reader *reader,
-               const struct rec *rec)
+cli_check_keys(struct cli *cli, const char *option, const char *keys)
+{
+    struct rec_str rest = rec_str(keys ? keys : ""), word;
+    while (keys && rec_str_split(&rest, ',', &word))
+        if (!memchr(word.ptr, '=', word.len))
+            return cli_usage(cli, "--%s must be KEY=VALUE,..., got '%s'", option, keys);
+    return true;
+}
+
+char *
+cli_close_question(struct cli *cli, struct rec_text *text, const char *keys)
+{
+    if (keys)
+        fputc('\t', text->out);
+    for (const char *c = keys; c && *c; c++)
+        fputc(*c == ',' ? '\t' : *c, text->out);
+    fputc('\n', text->out);
+    return rec_text_close(text, &cli->err);
+}
+
+bool
+cli_open_question(struct cli *cli, const char *option, const char *line,
+                  struct rec_reader **reader, struct rec *rec)
 {
     struct rec_str key;
-    return !rec_unknown_key(reader, rec, &key) ||
-           cli_usage(cli, "--%s: a %.*s record has no key '%.*s'", option,
-                     REC_SAID(rec->field[0]), REC_SAID(key));
+    *reader = rec_reader_open_text("the question", rec_str(line), &cli->err);
+    if (!*reader || rec_next(*reader, rec, &cli->err) <= 0)
+        return false;
+    if (rec_unknown_key(*reader, rec, &key))
+        return cli_usage(cli, "--%s: a %.*s record has no key '%.*s'", option,
+                         REC_SAID(rec->field[0]), REC_SAID(key));
+    return cli_open_writer(cli, true);
 }
 
 bool
