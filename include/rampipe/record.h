@@ -572,6 +572,9 @@ bool rec_unknown_key(const struct rec_reader *reader, const struct rec *rec,
                      struct rec_str *key);
 /** The value of one key; false when the record does not have it. */
 bool rec_find_key(const struct rec *rec, const char *key, struct rec_str *value);
+/** The value of a key as a text that lives as long as the arena; "" without the key. */
+bool rec_arena_key(struct rec_arena *arena, const struct rec *rec, const char *key,
+                   const char **text, struct rec_error *err) REC_MUST_CHECK;
 /** Reads a key whose value is a number. True, and *value unchanged, if it is absent. */
 bool rec_key_number(const struct rec_reader *reader, const struct rec *rec,
                     const char *key, double *value, struct rec_error *err) REC_MUST_CHECK;

@@ -6,17 +6,6 @@
 
 const char *const collective_hows[] = {"state", "ranks", "nodes", "sheet", NULL};
 
-/* The value of a key as a text that lives as long as the arena; "" without the key. */
-static bool
-keep_key(struct rec_arena *arena, const struct rec *rec, const char *key,
-         const char **text, struct rec_error *err)
-{
-    struct rec_str value;
-    *text = "";
-    return !rec_find_key(rec, key, &value) ||
-           (*text = rec_arena_copy(arena, value, err)) != NULL;
-}
-
 static bool
 keep_field(struct rec_arena *arena, const struct rec *rec, size_t index,
            const char **text, struct rec_error *err)
@@ -34,8 +23,8 @@ read_group(struct rec_arena *arena, const struct rec_reader *reader,
         !keep_field(arena, rec, 3, &what->kind, err) ||
         !rec_get_count(reader, rec, 4, ranks, err) ||
         !rec_get_count(reader, rec, 5, nodes, err) ||
-        !keep_key(arena, rec, "version", version, err) ||
-        !keep_key(arena, rec, "dtype", &what->dtype, err) ||
+        !rec_arena_key(arena, rec, "version", version, err) ||
+        !rec_arena_key(arena, rec, "dtype", &what->dtype, err) ||
         !rec_key_count(reader, rec, "hidden", &what->hidden, err) ||
         !rec_key_count(reader, rec, "topk", &what->topk, err) ||
         !rec_key_count(reader, rec, "experts", &what->experts, err) ||
@@ -62,7 +51,7 @@ collective_ask_read(struct collective_ask *ask, const struct rec_reader *reader,
         !read_group(arena, reader, rec, &ask->what, &ask->system, &ask->version,
                     &ask->ranks, &ask->nodes, err) ||
         !rec_get_number(reader, rec, 6, &ask->size, err) ||
-        !keep_key(arena, rec, "gpu", &ask->gpu, err))
+        !rec_arena_key(arena, rec, "gpu", &ask->gpu, err))
         return false;
     return ask->size > 0 || rec_reader_fail(reader, err, "SIZE must be > 0");
 }
@@ -134,7 +123,7 @@ take_fabric(struct collective_table *table, const struct rec_reader *reader,
         !rec_key_count(reader, rec, "adapters", &fabric.adapters, err) ||
         !rec_key_count(reader, rec, "adds", &fabric.adds, err) ||
         !rec_key_number(reader, rec, "reach", &fabric.reach, err) ||
-        !keep_key(&table->arena, rec, "like", &fabric.like, err))
+        !rec_arena_key(&table->arena, rec, "like", &fabric.like, err))
         return false;
     if (fabric.bandwidth <= 0 || fabric.latency <= 0 || fabric.reach <= 0)
         return rec_reader_fail(reader, err, "BANDWIDTH, LATENCY and reach must be > 0");

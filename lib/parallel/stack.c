@@ -4,16 +4,6 @@
 #include <stdlib.h>
 
 static bool
-keep_key(struct rec_arena *arena, const struct rec *rec, const char *key,
-         const char **text, struct rec_error *err)
-{
-    struct rec_str value;
-    *text = "";
-    return !rec_find_key(rec, key, &value) ||
-           (*text = rec_arena_copy(arena, value, err)) != NULL;
-}
-
-static bool
 take(struct parallel_stacks *stacks, const struct rec_reader *reader,
      const struct rec *rec, struct rec_error *err)
 {
@@ -48,10 +38,10 @@ take(struct parallel_stacks *stacks, const struct rec_reader *reader,
         !rec_key_number(reader, rec, "fit", &s.fit, err) ||
         !rec_key_number(reader, rec, "error", &s.error, err) ||
         !rec_key_number(reader, rec, "like", &s.like, err) ||
-        !keep_key(&stacks->arena, rec, "device", &s.device, err) ||
-        !keep_key(&stacks->arena, rec, "precision", &s.precision, err) ||
-        !keep_key(&stacks->arena, rec, "families", &s.families, err) ||
-        !keep_key(&stacks->arena, rec, "releases", &s.releases, err) ||
+        !rec_arena_key(&stacks->arena, rec, "device", &s.device, err) ||
+        !rec_arena_key(&stacks->arena, rec, "precision", &s.precision, err) ||
+        !rec_arena_key(&stacks->arena, rec, "families", &s.families, err) ||
+        !rec_arena_key(&stacks->arena, rec, "releases", &s.releases, err) ||
         !rec_grow(&stacks->stack, &stacks->room, stacks->n + 1, sizeof s, err))
         return false;
     s.blocking = blocking > 0;

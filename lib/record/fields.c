@@ -223,6 +223,16 @@ rec_find_key(const struct rec *rec, const char *key, struct rec_str *value)
     return false;
 }
 
+bool
+rec_arena_key(struct rec_arena *arena, const struct rec *rec, const char *key,
+              const char **text, struct rec_error *err)
+{
+    struct rec_str value;
+    *text = "";
+    return !rec_find_key(rec, key, &value) ||
+           (*text = rec_arena_copy(arena, value, err)) != NULL;
+}
+
 /*
  * Finds a key by name, and its specification. 1: found; 0: the record does not have the
  * key, or only other kinds of its type know it, so that it has no meaning here; -1: no
