@@ -5,6 +5,8 @@ import random
 import subprocess
 import sys
 
+from raises import raises
+
 ROOT = os.environ["ROOT"]
 sys.path[:0] = [os.path.join(ROOT, "scripts"), os.path.join(ROOT, "traces", "agents")]
 import heuristics  # noqa: E402
@@ -130,15 +132,6 @@ def compare(ours, theirs):
     assert list(ours.ops.values()) == list(theirs.ops.values())
     assert ours.deps == theirs.deps and ours.sync == theirs.sync
     assert all(ours.parents(op) == theirs.parents(op) for op in ours.ops)
-
-
-def raises(kind, text, call, *arguments, **keywords):
-    try:
-        call(*arguments, **keywords)
-    except kind as error:
-        assert text in str(error), f"no '{text}' in '{error}'"
-        return
-    raise AssertionError(f"no {kind.__name__} about '{text}'")
 
 
 class Number(float):

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 
+from raises import raises
+
 if os.environ.get("WITHOUT"):
     sys.modules[os.environ["WITHOUT"]] = None
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "scripts"))
@@ -29,15 +31,6 @@ def lists(x):
     if isinstance(x, dict):
         return {key: lists(y) for key, y in x.items()}
     return x.tolist() if hasattr(x, "tolist") else x
-
-
-def raises(kind, text, call, *args, **keywords):
-    try:
-        call(*args, **keywords)
-    except kind as error:
-        assert text in str(error), f"no '{text}' in '{error}'"
-        return
-    raise AssertionError(f"no {kind.__name__} about '{text}'")
 
 
 def none_left(fds):

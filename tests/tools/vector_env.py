@@ -6,6 +6,8 @@ import os
 import pathlib
 import sys
 
+from raises import raises
+
 if os.environ.get("WITHOUT"):
     sys.modules[os.environ["WITHOUT"]] = None
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "scripts"))
@@ -116,15 +118,6 @@ def stream():
     assert list(ended) == [1, 1] and len(env.templates) == 2
     env.record(1, None)
     assert decisions("copy1.rec")[1] == decisions("first.rec")[1]
-
-
-def raises(kind, text, call, *args, **keywords):
-    try:
-        call(*args, **keywords)
-    except kind as error:
-        assert text in str(error), f"no '{text}' in '{error}'"
-        return
-    raise AssertionError(f"no {kind.__name__} about '{text}'")
 
 
 def wrong():

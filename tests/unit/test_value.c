@@ -3,7 +3,7 @@
  * inputs of blocks, and a value whose weights are all 0, which decides as the rule first:
  * rollouts of one future with it count the same jobs (discount 1) and so decide the same.
  */
-#include "bound_settings.h"
+#include "rollouts.h"
 
 #include "../../lib/alloc/value.h"
 
@@ -395,52 +395,6 @@ test_kinds(void **state)
     alloc_value_free(v);
 }
 
-/* What rollouts decide, as a list of ends; 0: the job is blocked. */
-struct decided {
-    uint32_t n;
-    double finish[JOBS];
-};
-
-static bool
-note(void *context, const struct alloc_decision *decision, struct rec_error *error)
-{
-    struct decided *decided = context;
-    (void)error;
-    decided->finish[decided->n++] = decision->cause ? 0 : decision->finish;
-    return true;
-}
-
-static struct decided
-play(struct setting *s, const struct stream *stream, struct alloc_choosing *base,
-     uint32_t horizon)
-{
-    struct decided decided = {0};
-    struct alloc_choosing rollout = {.chooser = alloc_chooser_find(rec_str("rollout"))};
-    struct alloc_admission_options options = {.placer = s->placer,
-                                              .choosing = &rollout,
-                                              .down = stream->down,
-                                              .ndown = stream->ndown};
-    struct alloc_choice choice = {.argument = "1",
-                                  .admission = &options,
-                                  .store = &s->store,
-                                  .base = base,
-                                  .horizon = horizon,
-                                  .seed = 1};
-    struct alloc_admission *admission;
-    rollout.self = rollout.chooser->open(&choice, &err);
-    assert_non_null(rollout.self);
-    admission = alloc_admission_new(&options, &s->store, note, &decided, &err);
-    assert_non_null(admission);
-    for (uint32_t i = 0; i < stream->njobs; i++)
-        if (!alloc_admission_advance(admission, &stream->job[i], &err) ||
-            !alloc_admission_arrive(admission, &stream->job[i], &err))
-            fail_msg("%s", err.text);
-    assert_true(alloc_admission_end(admission, &err));
-    alloc_admission_free(admission);
-    rollout.chooser->free(rollout.self);
-    return decided;
-}
-
 static void
 test_same(void **state)
 {
@@ -456,7 +410,8 @@ test_same(void **state)
         char text[NET_TEXT_MAX];
         uint32_t size[VALUE_SHAPES], nshapes;
         struct decided one, other;
-        uint32_t horizon = 1 + (uint32_t)random_below(8);
+        struct how how = {
+            .horizon = 1 + (uint32_t)random_below(8), .seed = 1, .futures = "1"};
         assert_non_null(scorer);
         make_setting(&s, 64);
         make_stream(&stream, &s, JOBS);
@@ -467,8 +422,8 @@ test_same(void **state)
         assert_non_null(scorer->expert[0].value);
         scorer->expert[0].value->discount = 1;
         learned.self = scorer;
-        one = play(&s, &stream, &first, horizon);
-        other = play(&s, &stream, &learned, horizon);
+        one = play(&s, &stream, &how, &first, true);
+        other = play(&s, &stream, &how, &learned, true);
         for (uint32_t j = 0; j < stream.njobs; j++) {
             if (one.finish[j] != other.finish[j])
                 fail_msg("setting %d, job %u: %g and %g", i, j, one.finish[j],
