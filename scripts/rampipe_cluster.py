@@ -60,7 +60,6 @@ import collections
 import dataclasses
 import math
 import operator
-import os
 import random
 import tempfile
 

@@ -6,8 +6,6 @@
 #include "rampipe/device.h"
 #include "rampipe/onnx.h"
 
-#include <math.h>
-
 enum { DIMENSIONS_MAX = 32, INPUTS_MAX = 32 };
 
 struct settings {

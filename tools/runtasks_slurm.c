@@ -4,7 +4,6 @@
 #include "ggo/runtasks.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

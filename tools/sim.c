@@ -12,9 +12,6 @@
 #include "sim_step.h"
 #include "sim_why.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 struct sim {
     struct cli *cli;
     struct done_memo *memo;

@@ -1,7 +1,6 @@
 /* States of the cluster as a value sees them (value.h): servers and blocks of servers. */
 #include "floats.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* ---- shapes of blocks ---------------------------------------------------- */

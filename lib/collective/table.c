@@ -1,7 +1,6 @@
 /* The table of measured collectives and of data sheets. */
 #include "private.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 const char *const collective_hows[] = {"state", "ranks", "nodes", "sheet", NULL};

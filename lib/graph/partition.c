@@ -2,7 +2,6 @@
  * of parts of each op and the order in which they are split; graph_split() does it. */
 #include "private.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 

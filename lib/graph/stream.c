@@ -8,7 +8,6 @@
 #include "private.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* A layout that has come. */

@@ -3,7 +3,6 @@
  * are as PyTorch prints them, as in PipeDream's profiles. */
 #include "private.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,7 +2,6 @@
 #include "private.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* 32 neighbours leave the errors of all of them: 4.8 and 4.9 %, 5.3 and 5.2 % on H200 and
  * H100 in bf16, by folds. */

@@ -2,7 +2,6 @@
 #include "private.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Reads a list of `n` numbers, "-" for one that is not known. */
 static bool

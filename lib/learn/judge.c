@@ -7,7 +7,6 @@
 #include "train.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <time.h>
 
 /* Episodes of which the worst counts as much as the mean of all, if the tail counts. */

@@ -6,7 +6,6 @@
 #include "start.h"
 #include "train.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum {

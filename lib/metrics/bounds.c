@@ -4,8 +4,6 @@
  */
 #include "private.h"
 
-#include <math.h>
-
 /* clang-format off */
 
 #define QUANTITIES(X)                                                                    \

@@ -2,8 +2,6 @@
  * case. */
 #include "private.h"
 
-#include <math.h>
-
 /* clang-format off */
 
 #define QUANTITIES(X)                                                                    \

@@ -22,7 +22,6 @@
  */
 #include "rampipe/net_kind.h"
 
-#include <math.h>
 #include <stdio.h>
 
 struct dragonfly {

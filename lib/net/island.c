@@ -18,9 +18,7 @@
  */
 #include "rampipe/net_kind.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct island {
     struct net net;

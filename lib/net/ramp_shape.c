@@ -3,7 +3,6 @@
 #include "ramp.h"
 
 #include <math.h>
-#include <stdio.h>
 
 /* The square root of n if n is a square, else 0. */
 static uint32_t

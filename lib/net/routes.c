@@ -3,8 +3,6 @@
 #include "health.h"
 #include "levels.h"
 
-#include <stdio.h>
-
 /* ---- links and routes ------------------------------------------------------ */
 
 uint32_t

@@ -1,7 +1,6 @@
 /* Training records whose mix is searched: what they ask, and what is written of it. */
 #include "private.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "private.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Streams of random numbers. They may never change: the same seed gives the same

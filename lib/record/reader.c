@@ -6,7 +6,6 @@
 #include "reader.h"
 
 #include <endian.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 _Static_assert(REC_NTYPES * 4 <= TYPE_SLOTS, "the types crowd their hash table");

@@ -3,8 +3,6 @@
 #include "rampipe/random.h"
 #include "rampipe/serve.h"
 
-#include <stdlib.h>
-
 /* Both ends of the window only move forward, so this takes O(n). */
 uint64_t
 serve_envelope(const double *times, size_t n, double seconds)

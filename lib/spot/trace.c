@@ -1,7 +1,6 @@
 /* Traces of spot clusters: their records read and written, and whole traces in memory. */
 #include "rampipe/spot.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 static bool

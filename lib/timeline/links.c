@@ -4,7 +4,6 @@
  */
 #include "private.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* A rate begins or ends. */

@@ -4,8 +4,6 @@
 
 #include "rampipe/random.h"
 
-#include <math.h>
-
 enum { DRAWS = 50 };
 
 static void

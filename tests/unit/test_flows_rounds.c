@@ -6,7 +6,6 @@
 #include "unit.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { MOST = 16 };
 

@@ -4,7 +4,6 @@
 
 #include "../../lib/parallel/private.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
