@@ -1,9 +1,0 @@
-cluster	ring	2	2	1	4e9	100	propagation=0	io=0
-graph	g	m	degree=1	color=red
-op	g	1	forward	2	5	pair=4
-op	g	2	forward	3	6	pair=3
-op	g	4	backward	2	5
-op	g	3	backward	3	6
-dep	g	1	2	0
-dep	g	2	3	0
-dep	g	3	4	0
