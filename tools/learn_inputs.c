@@ -69,6 +69,10 @@ learn_inputs_read(struct learn_inputs *inputs)
             return false;
         if (rec.type == REC_MARK || rec.type == REC_COMMENT)
             continue;
+        if (rec.type == REC_CLUSTER)
+            return rec_reader_fail(cli->reader, &cli->err,
+                                   "the stream has a cluster, but training is on that of "
+                                   "--shape or --cluster: take its record out");
         if (!(in = current_input(inputs)) ||
             !graph_reading_take(&in->reading, cli->reader, &rec, &taken, &cli->err) ||
             (taken == GRAPH_JOB_TAKEN && !take_job(inputs, in)))
