@@ -54,13 +54,26 @@ read_colls(struct cli *cli, const char *text, unsigned *colls)
     return true;
 }
 
+/* An order is that of the passes of a device: it says nothing of a graph. */
+static bool
+check_orders(struct cli *cli, const struct parallel_args *args)
+{
+    const char *also = args->steps_given    ? "steps"
+                       : args->unfold_given ? "unfold"
+                       : args->colls_given  ? "colls"
+                                            : NULL;
+    return !args->orders_given || !also ||
+           cli_usage(cli, "--orders writes no graph: leave out --%s", also);
+}
+
 static bool
 run(struct cli *cli, const struct parallel_args *args)
 {
     const struct mix_options options = MIX_OPTIONS(args);
     struct mix_tables t = {.net = NULL};
     struct parallel_graph graph = {.net = NULL};
-    bool ok = (!args->colls_given || read_colls(cli, args->colls_arg, &graph.colls)) &&
+    bool ok = check_orders(cli, args) &&
+              (!args->colls_given || read_colls(cli, args->colls_arg, &graph.colls)) &&
               cli_limit(cli, args->limit_arg, &graph.limit) &&
               cli_count(cli, "steps", args->steps_arg, 1, UINT32_MAX, &graph.steps) &&
               mix_tables_read(cli, &options, false, &t);
