@@ -19,8 +19,13 @@ write_all(struct cli *cli, const struct mix_options *options, struct mix_tables 
     while ((status = cli_next(cli, &rec)) > 0) {
         struct rec_reader *reader = NULL;
         char *line = NULL;
-        bool ok = rec.type != REC_TRAINING ||
-                  (reader = mix_keys_apply(cli, options, tables, &rec, &line));
+        bool ok;
+        if (rec.type == REC_CLUSTER)
+            return rec_reader_fail(cli->reader, &cli->err,
+                                   "the stream has a cluster, and the step brings its "
+                                   "own: take the record out, and say --cluster");
+        ok = rec.type != REC_TRAINING ||
+             (reader = mix_keys_apply(cli, options, tables, &rec, &line));
         ok = ok && parallel_graph_record(graph, reader ? reader : cli->reader, &rec,
                                          cli->writer, &cli->err);
         rec_reader_close(reader);

@@ -327,6 +327,7 @@ take(struct planning *p, struct rec *rec)
     struct rec_reader *reader;
     char *line = NULL;
     bool ok;
+    mix_warn_cluster(cli, &p->options, rec);
     if (rec->type != REC_TRAINING) {
         if (!writes_text(p))
             rec_put_line(cli->writer, rec->line);

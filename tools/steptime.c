@@ -51,6 +51,7 @@ answer_all(struct cli *cli, const struct mix_options *options, struct mix_tables
         struct rec_reader *reader = NULL;
         char *line = NULL;
         bool changed = rec.type == REC_TRAINING && mix_options_any(options, t), ok = true;
+        mix_warn_cluster(cli, options, &rec);
         if (changed)
             ok = (reader = mix_keys_apply(cli, options, t, &rec, &line)) != NULL;
         ok = ok && parallel_answer_record(&tables, reader ? reader : cli->reader, &rec,
