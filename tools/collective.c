@@ -158,6 +158,9 @@ check_options(struct cli *cli, const struct collective_args *args)
                         : args->tokens_given ? "tokens"
                         : args->with_given   ? "with"
                                              : NULL;
+    if (args->list_given && (args->system_given || cli->nfiles > 0))
+        return cli_usage(cli, "--list answers no question: leave out %s",
+                         args->system_given ? "--system" : cli->files[0]);
     return args->system_given || !alone || cli_usage(cli, "--%s needs --system", alone);
 }
 

@@ -121,6 +121,11 @@ check_options(struct cli *cli, const struct kernel_args *args)
                         : args->pass_given  ? "pass"
                         : args->with_given  ? "with"
                                             : NULL;
+    if (args->list_given && (args->device_given || args->why_given || cli->nfiles > 0))
+        return cli_usage(cli, "--list answers no question: leave out %s",
+                         args->device_given ? "--device"
+                         : args->why_given  ? "--why"
+                                            : cli->files[0]);
     return args->device_given || !alone || cli_usage(cli, "--%s needs --device", alone);
 }
 

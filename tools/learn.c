@@ -433,6 +433,8 @@ run(struct cli *cli, const struct learn_args *args)
     ok = read_options(&l, args) && cli_open_reader(cli) && learn_inputs_read(&l.inputs) &&
          make_worlds(&l) && check_seed(&l) && train_and_judge(&l) &&
          cli_open_writer(cli, true);
+    if (ok && l.inputs.made_len > 0)
+        rec_writer_next(cli->writer, l.inputs.made, cli->provenance);
     if (ok)
         alloc_scorer_write(l.scorer, cli->writer);
     for (uint32_t i = 0; i < l.nclusters; i++)

@@ -2,6 +2,7 @@
 #include "learn_inputs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The input that is being read; a stream is an input of its own. NULL: cli->err. */
 static struct learn_input *
@@ -55,6 +56,23 @@ take_job(struct learn_inputs *inputs, struct learn_input *in)
     return true;
 }
 
+/* Keeps the provenance of a stream, unless it is that of the one before. */
+static bool
+keep_made(struct learn_inputs *inputs)
+{
+    const char *made = rec_reader_provenance(inputs->cli->reader);
+    size_t len = strlen(made);
+    if (inputs->made && strcmp(made, inputs->made + inputs->made_last) == 0)
+        return true;
+    if (!rec_grow(&inputs->made, &inputs->made_room, inputs->made_len + len + 1, 1,
+                  &inputs->cli->err))
+        return false;
+    memcpy(inputs->made + inputs->made_len, made, len + 1);
+    inputs->made_last = inputs->made_len;
+    inputs->made_len += len;
+    return true;
+}
+
 bool
 learn_inputs_read(struct learn_inputs *inputs)
 {
@@ -62,13 +80,22 @@ learn_inputs_read(struct learn_inputs *inputs)
     enum graph_taken taken;
     struct rec rec;
     int status;
+    bool begins = true;
     inputs->ended = true;
     while ((status = cli_next(cli, &rec)) > 0) {
         struct learn_input *in;
         if (rec.type == REC_MARK && inputs->apart && !end_input(inputs))
             return false;
+        begins = begins || rec.type == REC_MARK;
         if (rec.type == REC_MARK || rec.type == REC_COMMENT)
             continue;
+        if (begins && !keep_made(inputs))
+            return false;
+        begins = false;
+        if (rec.type == REC_CLUSTER)
+            return rec_reader_fail(cli->reader, &cli->err,
+                                   "the stream has a cluster, but training is on that of "
+                                   "--shape or --cluster: take its record out");
         if (!(in = current_input(inputs)) ||
             !graph_reading_take(&in->reading, cli->reader, &rec, &taken, &cli->err) ||
             (taken == GRAPH_JOB_TAKEN && !take_job(inputs, in)))
@@ -87,5 +114,6 @@ learn_inputs_free(struct learn_inputs *inputs)
         free(inputs->input[i]);
     }
     free(inputs->input);
+    free(inputs->made);
     rec_arena_free(&inputs->arena);
 }

@@ -23,6 +23,8 @@ struct learn_inputs {
     uint32_t n;
     size_t room;
     bool ended; /* the last of them */
+    char *made; /* provenance of the streams; NULL: there is none */
+    size_t made_len, made_room, made_last; /* ..., where that of the last one begins */
     struct rec_arena arena;
 };
 

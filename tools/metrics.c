@@ -226,6 +226,9 @@ read_options(struct cli *cli, const struct metrics_args *args, struct wanted *wa
            (!args->series_given ||
             read_seconds(cli, "series", args->series_arg, &wanted->seconds)) &&
            (!args->slo_given || read_seconds(cli, "slo", args->slo_arg, &wanted->slo)) &&
+           (!args->slo_given || !args->histogram_given ||
+            cli_usage(cli,
+                      "--slo prints a share, and a histogram has none: leave one out")) &&
            (!args->histogram_given || cli_count(cli, "histogram", args->histogram_arg, 1,
                                                 BINS_MOST, &wanted->bins)) &&
            (!args->by_given || !args->series_given ||

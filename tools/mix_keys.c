@@ -375,6 +375,14 @@ replaced(const struct mix_options *options, const struct mix_tables *tables,
     return false;
 }
 
+void
+mix_warn_cluster(const struct cli *cli, const struct mix_options *options,
+                 const struct rec *rec)
+{
+    if (rec->type == REC_CLUSTER && !options->cluster)
+        cli_warn(cli, "a cluster in the stream changes no answer: say --cluster");
+}
+
 bool
 mix_options_any(const struct mix_options *options, const struct mix_tables *tables)
 {

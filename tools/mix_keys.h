@@ -81,6 +81,10 @@ bool mix_tables_read(struct cli *cli, const struct mix_options *options, bool al
                      struct mix_tables *tables) REC_MUST_CHECK;
 void mix_tables_free(struct mix_tables *tables);
 
+/* Warns if the record is a cluster: answers go by --cluster alone. */
+void mix_warn_cluster(const struct cli *cli, const struct mix_options *options,
+                      const struct rec *rec);
+
 /* True if an option replaces or adds a key. */
 bool mix_options_any(const struct mix_options *options, const struct mix_tables *tables);
 /* The reader of a training record whose keys are replaced by those of the options; *rec

@@ -19,8 +19,13 @@ write_all(struct cli *cli, const struct mix_options *options, struct mix_tables 
     while ((status = cli_next(cli, &rec)) > 0) {
         struct rec_reader *reader = NULL;
         char *line = NULL;
-        bool ok = rec.type != REC_TRAINING ||
-                  (reader = mix_keys_apply(cli, options, tables, &rec, &line));
+        bool ok;
+        if (rec.type == REC_CLUSTER)
+            return rec_reader_fail(cli->reader, &cli->err,
+                                   "the stream has a cluster, and the step brings its "
+                                   "own: take the record out, and say --cluster");
+        ok = rec.type != REC_TRAINING ||
+             (reader = mix_keys_apply(cli, options, tables, &rec, &line));
         ok = ok && parallel_graph_record(graph, reader ? reader : cli->reader, &rec,
                                          cli->writer, &cli->err);
         rec_reader_close(reader);
@@ -54,13 +59,26 @@ read_colls(struct cli *cli, const char *text, unsigned *colls)
     return true;
 }
 
+/* An order is that of the passes of a device: it says nothing of a graph. */
+static bool
+check_orders(struct cli *cli, const struct parallel_args *args)
+{
+    const char *also = args->steps_given    ? "steps"
+                       : args->unfold_given ? "unfold"
+                       : args->colls_given  ? "colls"
+                                            : NULL;
+    return !args->orders_given || !also ||
+           cli_usage(cli, "--orders writes no graph: leave out --%s", also);
+}
+
 static bool
 run(struct cli *cli, const struct parallel_args *args)
 {
     const struct mix_options options = MIX_OPTIONS(args);
     struct mix_tables t = {.net = NULL};
     struct parallel_graph graph = {.net = NULL};
-    bool ok = (!args->colls_given || read_colls(cli, args->colls_arg, &graph.colls)) &&
+    bool ok = check_orders(cli, args) &&
+              (!args->colls_given || read_colls(cli, args->colls_arg, &graph.colls)) &&
               cli_limit(cli, args->limit_arg, &graph.limit) &&
               cli_count(cli, "steps", args->steps_arg, 1, UINT32_MAX, &graph.steps) &&
               mix_tables_read(cli, &options, false, &t);

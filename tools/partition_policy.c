@@ -35,6 +35,7 @@ struct policy {
     double made;
     struct rec_limit limit;
     bool warned;
+    bool assumed; /* no option says what the cluster is */
 };
 
 void
@@ -77,6 +78,7 @@ read_policy(struct policy *p, const struct partition_args *args)
         !cli_limit(cli, args->limit_arg, &p->limit))
         return false;
     p->policy = &alloc_policies[choice];
+    p->assumed = !args->cluster_given && !args->shape_given;
     limit = most;
     if (colon &&
         (!p->policy->limited || !rec_parse_uint(rec_str(colon + 1), &limit) || limit < 1))
@@ -195,6 +197,10 @@ static bool
 take(struct policy *p, const struct rec *rec)
 {
     enum graph_taken taken;
+    if (rec->type == REC_CLUSTER && p->assumed)
+        cli_warn(p->cli,
+                 "the stream has a cluster, but the policy has that of --shape in "
+                 "mind: say --cluster");
     if (!graph_reading_take(&p->reading, p->cli->reader, rec, &taken, &p->cli->err))
         return false;
     if (taken == GRAPH_JOB_TAKEN)

@@ -28,6 +28,11 @@ read_settings(struct cli *cli, const struct pd2graph_args *args,
         !cli_choice(cli, "memory", args->memory_arg, memories, &memory) ||
         !cli_count(cli, "steps", args->steps_arg, 1, GRAPH_STEPS_MAX, &settings->steps))
         return false;
+    if (args->dot_given && (args->no_job_given || args->steps_given))
+        return cli_usage(cli, "--%s is of the job, and a picture has none",
+                         args->no_job_given ? "no-job" : "steps");
+    if (args->no_job_given && args->steps_given)
+        return cli_usage(cli, "--steps is of the job, which --no-job leaves out");
     if (args->name_given && cli->nfiles > 1)
         return cli_usage(cli, "--name is for one input, got %zu files", cli->nfiles);
     if (args->name_given && (!*args->name_arg || strpbrk(args->name_arg, ",=\t\r\n") ||

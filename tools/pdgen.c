@@ -272,6 +272,23 @@ write_shapes(struct cli *cli, const struct pdgen_args *args)
     return ok;
 }
 
+/* An option that would do nothing beside --list. */
+static const char *
+list_ignores(const struct pdgen_args *args)
+{
+    return args->device_given        ? "device"
+           : args->precision_given   ? "precision"
+           : args->efficiency_given  ? "efficiency"
+           : args->peak_given        ? "peak"
+           : args->bandwidth_given   ? "bandwidth"
+           : args->batch_given       ? "batch"
+           : args->sequence_given    ? "sequence"
+           : args->attention_given   ? "attention"
+           : args->transformer_given ? "transformer"
+           : args->graph_given       ? "graph"
+                                     : NULL;
+}
+
 static bool
 run(struct cli *cli, const struct pdgen_args *args)
 {
@@ -285,6 +302,9 @@ run(struct cli *cli, const struct pdgen_args *args)
 
     if (args->list_given && cli->nfiles > 0)
         return cli_usage(cli, "--list takes no ARCHITECTURE, got '%s'", cli->files[0]);
+    if (args->list_given && list_ignores(args))
+        return cli_usage(cli, "--list shows all networks and devices: leave out --%s",
+                         list_ignores(args));
     if (args->no_job_given && !args->graph_given)
         return cli_usage(cli, "--no-job is for --graph: a profile has no job");
     if (args->shapes_given)

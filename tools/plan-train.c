@@ -57,6 +57,10 @@ read_options(struct planning *p)
         return cli_usage(cli, "--steps needs a --price");
     if (args->explain_given + args->why_given + args->vary_given > 1)
         return cli_usage(cli, "give one of --explain, --why and --vary");
+    if (args->format_given && args->explain_given + args->why_given > 0)
+        return cli_usage(cli, "--explain and --why print text: leave out --format");
+    if (args->top_given && args->why_given)
+        return cli_usage(cli, "--why asks about the best mix: leave out --top");
     if (p->ncount > 1 && args->explain_given + args->why_given + args->vary_given > 0)
         return cli_usage(cli, "--explain, --why and --vary need one number of --gpus");
     for (struct mix_key *key = p->options.key; key->key; key++)
@@ -323,6 +327,7 @@ take(struct planning *p, struct rec *rec)
     struct rec_reader *reader;
     char *line = NULL;
     bool ok;
+    mix_warn_cluster(cli, &p->options, rec);
     if (rec->type != REC_TRAINING) {
         if (!writes_text(p))
             rec_put_line(cli->writer, rec->line);

@@ -304,6 +304,11 @@ static bool
 run(struct cli *cli, const struct reccheck_args *args)
 {
     if (args->man_given || args->list_given) {
+        if (args->man_given + args->list_given + args->pass_given + args->seal_given > 1u)
+            return cli_usage(cli, "give one of --pass or --seal, --man and --list");
+        if (cli->nfiles > 0)
+            return cli_usage(cli, "--man and --list read no stream: leave out %s",
+                             cli->files[0]);
         if (!cli_open_writer(cli, false))
             return false;
         if (args->man_given)

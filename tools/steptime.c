@@ -51,6 +51,7 @@ answer_all(struct cli *cli, const struct mix_options *options, struct mix_tables
         struct rec_reader *reader = NULL;
         char *line = NULL;
         bool changed = rec.type == REC_TRAINING && mix_options_any(options, t), ok = true;
+        mix_warn_cluster(cli, options, &rec);
         if (changed)
             ok = (reader = mix_keys_apply(cli, options, t, &rec, &line)) != NULL;
         ok = ok && parallel_answer_record(&tables, reader ? reader : cli->reader, &rec,
@@ -98,6 +99,24 @@ read_jitter(struct cli *cli, const char *text, double *jitter)
            (*jitter < 1 || cli_usage(cli, "--jitter must be below 1, got '%s'", text));
 }
 
+/* A list answers no question, so nothing of one may be given. */
+static bool
+check_list(struct cli *cli, const struct steptime_args *args,
+           const struct mix_options *options, const struct mix_tables *t)
+{
+    const char *also = args->jitter_given            ? "--jitter"
+                       : args->stages_given          ? "--stages"
+                       : args->near_given            ? "--near"
+                       : args->tokens_given          ? "--tokens"
+                       : mix_options_any(options, t) ? "the options of a mix"
+                       : options->kernels[0]         ? "--gemm-table"
+                       : options->kernels[1]         ? "--attention-table"
+                       : cli->nfiles > 0             ? cli->files[0]
+                                                     : NULL;
+    return !args->list_given || !also ||
+           cli_usage(cli, "--list answers no question: leave out %s", also);
+}
+
 static bool
 run(struct cli *cli, const struct steptime_args *args)
 {
@@ -109,7 +128,8 @@ run(struct cli *cli, const struct steptime_args *args)
         read_money(cli, args, &count) &&
         (!args->jitter_given || read_jitter(cli, args->jitter_arg, &count.jitter)) &&
         (!args->near_given || cli_count(cli, "near", args->near_arg, 1, 1000, &near)) &&
-        mix_tables_read(cli, &options, args->alone_given, &t);
+        mix_tables_read(cli, &options, args->alone_given, &t) &&
+        check_list(cli, args, &options, &t);
     count.near = (uint32_t)near;
     if (ok && args->list_given)
         ok = cli_open_writer(cli, false) && list(cli, &t.stacks);

@@ -33,9 +33,14 @@ read_options(struct reading *r, const struct task2graph_args *args)
               : args->makefile_given ? TASK_MAKEFILE
               : args->check_given    ? TASK_CHECK
                                      : TASK_GRAPH;
-    if (r->form != TASK_GRAPH && (args->no_job_given || args->costs_given))
+    if (r->form != TASK_GRAPH &&
+        (args->no_job_given || args->costs_given || args->cost_given))
         return cli_usage(r->cli, "--%s cannot be used with --dot, --makefile or --check",
-                         args->no_job_given ? "no-job" : "costs");
+                         args->no_job_given  ? "no-job"
+                         : args->costs_given ? "costs"
+                                             : "cost");
+    if (args->name_given && (args->makefile_given || args->check_given))
+        return cli_usage(r->cli, "--name cannot be used with --makefile or --check");
     r->job = !args->no_job_given;
     r->name = args->name_arg;
     if (!*r->name || strpbrk(r->name, ",=\t\r\n") || !rec_is_text(rec_str(r->name)))

@@ -90,7 +90,8 @@ struct net_assumed {
  * Reads a network that another program describes: the YAML of ASTRA-sim's analytical
  * networks, the text of a topology of SimAI, which begins with a digit, or the matrix of
  * `nvidia-smi topo -m`. NULL: *err, with file and line; REC_USAGE: what the matrix needs
- * is not known. The caller owns the cluster, which is closed.
+ * is not known, or what only it needs was given. The caller owns the cluster, which is
+ * closed.
  */
 struct net *net_convert(struct rec_reader *reader, const struct net_assumed *assumed,
                         struct rec_error *err) REC_MUST_CHECK;

@@ -444,6 +444,12 @@ net_convert(struct rec_reader *reader, const struct net_assumed *assumed,
         return NULL;
     if (is_matrix(line))
         ok = net_foreign_matrix(reader, assumed, text.out, err);
+    else if (!(isnan(assumed->nvlink) && isnan(assumed->pcie) && isnan(assumed->socket) &&
+               isnan(assumed->latency)))
+        ok = rec_fail(err, REC_USAGE,
+                      "%s says its bandwidths and latencies itself: --nvlink, --pcie, "
+                      "--socket and --latency are for a matrix of nvidia-smi",
+                      rec_reader_file(reader));
     else if (line.len && *line.ptr >= '0' && *line.ptr <= '9')
         ok = put_simai(reader, assumed->memory, text.out, err);
     else

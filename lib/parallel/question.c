@@ -100,8 +100,9 @@ parse_blocks(struct rec_str text, struct input_block *block, uint32_t layers)
         snprintf(word, sizeof word, "%.*s", (int)(part.len < 39 ? part.len : 39),
                  part.ptr);
         found = sscanf(word, "%9ux%c%9u%c", &times, &kind, &window, &end);
+        /* scanf takes signs and blanks, too: -5 as 2^32 - 5 */
         if ((found != 2 && found != 3) || (kind != 'd' && kind != 'e') ||
-            times > layers - n)
+            word[strspn(word, "0123456789xde")] || times > layers - n)
             return false;
         for (; times > 0; times--, n++)
             block[n] = (struct input_block){.mixture = kind == 'e', .window = window};

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <strings.h>
 
 /* A unit is factor * 10^power of the base unit. The power is kept apart because it can be
@@ -45,17 +46,21 @@ parse_scaled(struct rec_str digits, int power, double *value)
 {
     const char *e = digits.len ? memchr(digits.ptr, 'e', digits.len) : NULL;
     char text[80];
-    int exponent = 0, n;
+    long exponent = 0;
+    int n;
     if (!e && digits.len)
         e = memchr(digits.ptr, 'E', digits.len);
     if (power == 0)
         return rec_parse_num(digits, value);
-    if (e &&
-        (!rec_parse_num(digits, value) || sscanf(e + 1, "%5d%n", &exponent, &n) != 1))
-        return false;
-    if (e)
+    if (e) {
+        if (!rec_parse_num(digits, value))
+            return false;
+        /* beyond these bounds 60 digits are inf or 0 all the same */
+        exponent = strtol(e + 1, NULL, 10);
+        exponent = exponent > 9999 ? 9999 : exponent < -9999 ? -9999 : exponent;
         digits.len = (size_t)(e - digits.ptr);
-    n = snprintf(text, sizeof text, "%.*se%d", REC_SAID(digits), exponent + power);
+    }
+    n = snprintf(text, sizeof text, "%.*se%ld", REC_SAID(digits), exponent + power);
     return digits.len < 60 && rec_parse_num((struct rec_str){text, (size_t)n}, value);
 }
 

@@ -332,7 +332,7 @@ open_links(struct sim_carrier *c, const struct sim_member *member, struct rec_er
     struct net_link link;
     char text[NET_TEXT_MAX];
     bool ok = capacity != NULL;
-    if (n == 0) {
+    if (n == 0 && net_servers(net) > 1) { /* one server sends nothing */
         free(capacity);
         net_describe(net, text);
         return rec_fail(err, REC_DATA,

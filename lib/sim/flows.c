@@ -23,14 +23,27 @@ struct sender {
 
 /* ---- a batch leaves ------------------------------------------------------------ */
 
-/* Sums the bytes that an op sends to each slot but its own in an exchange, bytes[slot],
- * and lists these slots. */
+static void
+add_slot(struct sender *c, const struct graph_dep *dep, const uint32_t *slot, uint32_t *n)
+{
+    uint32_t to = slot[dep->dst];
+    if (to == slot[dep->src])
+        return;
+    if (c->bytes[to] == 0)
+        c->slot[(*n)++] = to;
+    c->bytes[to] += dep->bytes;
+}
+
+/* Sums the bytes that the op of a dep sends to each slot but its own in an exchange,
+ * bytes[slot], and lists these slots. A message is the dep alone: an op with many would
+ * else look through all of them for each. */
 static bool
-list_slots(struct sender *c, const struct sim_layout *layout, uint32_t op,
+list_slots(struct sender *c, const struct sim_layout *layout, uint32_t dep_sent,
            uint32_t exchange, uint32_t *n, struct rec_error *err)
 {
     const struct graph *graph = layout->where.graph;
     const uint32_t *slot = layout->where.slot;
+    uint32_t op = graph->dep[dep_sent].src;
     uint32_t nout = graph->out_start[op + 1] - graph->out_start[op];
     size_t room = c->bytes_room;
     *n = 0;
@@ -40,15 +53,13 @@ list_slots(struct sender *c, const struct sim_layout *layout, uint32_t op,
         return false;
     for (; room < c->bytes_room; room++)
         c->bytes[room] = 0;
-    for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++) {
-        const struct graph_dep *dep = &graph->dep[graph->out[i]];
-        uint32_t to = slot[dep->dst];
-        if (layout->exchanges.of_dep[graph->out[i]] != exchange || to == slot[op])
-            continue;
-        if (c->bytes[to] == 0)
-            c->slot[(*n)++] = to;
-        c->bytes[to] += dep->bytes;
+    if (layout->exchanges.exchange[exchange].kind == GRAPH_MESSAGE) {
+        add_slot(c, &graph->dep[dep_sent], slot, n);
+        return true;
     }
+    for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++)
+        if (layout->exchanges.of_dep[graph->out[i]] == exchange)
+            add_slot(c, &graph->dep[graph->out[i]], slot, n);
     return true;
 }
 
@@ -91,7 +102,7 @@ send(void *self, uint64_t token, uint32_t dep, uint32_t exchange, double time,
     if (has_rounds(c, layout, exchange))
         return sim_rounds_send(&c->rounds, c->carrier, token, op, exchange, time, err);
     from = member->servers[layout->where.slot[op]];
-    ok = list_slots(c, layout, op, exchange, &n, err) &&
+    ok = list_slots(c, layout, dep, exchange, &n, err) &&
          sim_carrier_begin(c->carrier, token, exchange, time, &batch, err) &&
          wait_measured(c, member, exchange, batch, time, err);
     for (uint32_t i = 0; ok && i < n; i++)
