@@ -429,116 +429,132 @@ REC_ROW(STACK, ALONE, "stack",
     REC_KEY("source", TEXT, "where the steps were measured"))
 
 REC_ROW(TRAINING, ALONE, "training",
-    "A question how long a training step of a transformer takes; steptime(1) adds the "
-    "answer. Degrees without a key are 1.",
+    "A question: how long does a training step of a transformer take? steptime(1) adds "
+    "the answer. Degrees without a key are 1.",
     "training\tt1\tdevice=h100-80\tgpus=64\tlayers=80\thidden=8192\tffn=28672\theads=64\t"
     "kv=8\tvocab=32000\tseq=4096\ttp=8\tdp=8\tmbs=1\tgbs=8\tseconds=0.6",
     REC_FIELD("ID", ID, "its name"),
     REC_KEY("device", TEXT, "a device of the table of devices")
     REC_KEY("stack", TEXT, "a stack of the table of stacks; without it, by family=, then "
           "by device= and precision=")
-    REC_KEY("family", TEXT, "of measured steps")
-    REC_KEY("release", TEXT, "of the software")
-    REC_KEY("gpus", COUNT, "devices in all; must be tp pp cp dp")
-    REC_KEY("node", COUNT, "devices of an island; without it 8")
+    REC_KEY("family", TEXT, "family of measured steps that the question belongs to")
+    REC_KEY("release", TEXT, "release of the software")
+    REC_KEY("gpus", COUNT, "devices in all: tp x pp x cp x dp")
+    REC_KEY("node", COUNT, "devices of an island; default 8")
     REC_KEY("nic", AMOUNT,
-          "bandwidth of adapters one way for each device, bytes/s; without it that of "
-          "the device's data sheet (record fabric)")
-    REC_KEY("layers", COUNT, "of the transformer")
+          "bandwidth of the adapters for each device, one way, bytes/s; without it that "
+          "of the data sheet of the device (record fabric)")
+    REC_KEY("layers", COUNT, "layers of the transformer")
     REC_KEY("hidden", COUNT, "width of a token between layers")
     REC_KEY("ffn", COUNT,
             "width of an MLP between its products; needed unless all layers have "
             "experts")
-    REC_KEY("heads", COUNT, "of queries")
+    REC_KEY("heads", COUNT, "heads of queries")
     REC_KEY("kv", COUNT,
-            "heads of keys and values, which divide heads; without it as many")
+          "heads of keys and values, which divide heads; without it as many as heads")
     REC_KEY("head_dim", COUNT,
             "width of a query; without it hidden / heads, if that is whole")
-    REC_KEY("vocab", COUNT, "words")
-    REC_KEY("seq", COUNT, "tokens of a sample")
+    REC_KEY("vocab", COUNT, "size of the vocabulary")
+    REC_KEY("seq", COUNT, "tokens in a sample")
     REC_KEY("mlp", TEXT, "gelu, relu2 (two products) or swiglu (three, the default)")
-    REC_KEY("norm", TEXT, "rms (the default) or layer (the default of gelu, relu2)")
-    REC_KEY("positions", COUNT, "learned positions; without it seq of gelu, else 0")
+    REC_KEY("norm", TEXT,
+          "rms (the default) or layer (the default if mlp=gelu or relu2)")
+    REC_KEY("positions", COUNT, "learned positions; without it seq if mlp=gelu, else 0")
     REC_KEY("bias", TEXT,
           "products with a bias, with commas between, or none: qkv, projection, mlp; "
-          "without it all of gelu, else none")
+          "without it all if mlp=gelu, else none")
     REC_KEY("qk_norm", TEXT, "norms of queries and keys: none, head, heads")
-    REC_KEY("tied", COUNT, "1: the head has the embedding's weights; the default of gelu")
-    REC_KEY("dropout", COUNT, "1: masks are kept; the default of gelu")
-    REC_KEY("experts", COUNT, "of a mixture")
-    REC_KEY("topk", COUNT, "experts that a token goes to")
+    REC_KEY("tied", COUNT,
+          "1: the head shares the weights of the embedding; the default if mlp=gelu")
+    REC_KEY("dropout", COUNT,
+          "1: dropout, whose masks are kept; the default if mlp=gelu")
+    REC_KEY("experts", COUNT, "experts of a layer (mixture of experts)")
+    REC_KEY("topk", COUNT, "experts to which a token goes")
     REC_KEY("expert_ffn", COUNT, "width of an expert")
     REC_KEY("shared_ffn", COUNT, "width of the experts that all tokens share")
-    REC_KEY("dense_layers", COUNT, "first layers that have a dense MLP instead")
+    REC_KEY("dense_layers", COUNT,
+          "number of first layers that have a dense MLP instead of experts")
     REC_KEY("q_rank", COUNT, "latent attention: rank of queries")
     REC_KEY("kv_rank", COUNT, "latent attention: rank of keys and values")
-    REC_KEY("rope_dim", COUNT, "latent attention: width of what holds the position")
+    REC_KEY("rope_dim", COUNT,
+          "latent attention: width of the part with rotary positions")
     REC_KEY("value_dim", COUNT, "width of a value; without it head_dim")
-    REC_KEY("window", COUNT, "keys that a query of every other layer attends to")
+    REC_KEY("window", COUNT,
+          "sliding window of every other layer: keys that a query attends to")
     REC_KEY("blocks", TEXT,
-          "layers that differ, as 3xd,58xe: 3 with a dense MLP, 58 with experts; d128 "
-          "attends to 128 keys")
+          "layers that differ, as 3xd,58xe: 3 layers with a dense MLP, 58 with experts; "
+          "in d128 a query attends to 128 keys")
     REC_KEY("tp", COUNT, "tensor parallel degree")
     REC_KEY("pp", COUNT, "pipeline stages")
-    REC_KEY("vp", COUNT, "chunks of layers of each stage")
+    REC_KEY("vp", COUNT, "virtual stages (chunks of layers) of each pipeline stage")
     REC_KEY("cp", COUNT, "context parallel degree")
     REC_KEY("ep", COUNT, "expert parallel degree")
     REC_KEY("etp", COUNT, "tensor parallel degree of experts")
-    REC_KEY("dp", COUNT, "replicas")
-    REC_KEY("zero", COUNT, "what replicas shard: 0 to 3")
+    REC_KEY("dp", COUNT, "data parallel degree: replicas")
+    REC_KEY("zero", COUNT,
+          "what replicas shard: 0 nothing, 1 the optimizer, 2 also gradients, 3 also "
+          "weights")
     REC_KEY("shard", COUNT,
-          "replicas of a group that shards (hybrid); the groups hold copies. Without it "
-          "all")
+          "hybrid sharding: replicas of a group that shards; the groups hold copies of "
+          "each other. Without it all replicas shard")
     REC_KEY("sp", COUNT, "1: sequence parallelism")
-    REC_KEY("mbs", COUNT, "samples of a microbatch")
-    REC_KEY("gbs", COUNT, "samples of a step")
-    REC_KEY("replica_batch", COUNT, "samples of a step of a replica, in place of gbs=")
+    REC_KEY("mbs", COUNT, "samples in a microbatch")
+    REC_KEY("gbs", COUNT, "samples in a step (global batch)")
+    REC_KEY("replica_batch", COUNT, "samples of a replica in a step, in place of gbs=")
     REC_KEY("recompute", TEXT,
-          "none, selective, op-selective, full; N: the first N layers of each virtual "
-          "stage in full, or a list of such numbers of all virtual stages")
+          "what the backward pass recomputes: none, selective, op-selective, full; N: "
+          "the first N layers of each virtual stage in full, or a list of such numbers, "
+          "one for each virtual stage")
     REC_KEY("attention", TEXT, "fused (the default) or unfused")
-    REC_KEY("precision", TEXT, "of matrix products: bf16, fp16, fp8, mxfp8, nvfp4")
+    REC_KEY("precision", TEXT,
+          "precision of matrix products: bf16, fp16, fp8, mxfp8, nvfp4")
     REC_KEY("attention_precision", TEXT, "bf16 (the default) or fp8")
     REC_KEY("activation_input", TEXT,
-          "what the input of the MLP's activation function is kept in for backward: bf16 "
-          "(the default) or fp8 (Megatron-LM's activation_func_fp8_input_store)")
+          "type in which the input of the MLP's activation function is kept for the "
+          "backward pass: bf16 (the default) or fp8 (Megatron-LM's "
+          "activation_func_fp8_input_store)")
     REC_KEY("overlap", TEXT,
-          "exchanges beside computing, with commas between: tp, pp, dp, cp, ep")
+          "exchanges that overlap with computing, with commas between: tp, pp, dp, cp, "
+          "ep")
     REC_KEY("rank_order", TEXT,
-          "which ranks are neighbours: tp, cp, dp, pp in any order, the nearest first, "
-          "with or without ep; tp-cp-dp-pp is the default")
+          "order of ranks: tp, cp, dp, pp in any order, with or without ep; ranks that "
+          "differ in the first one only are neighbours; default tp-cp-dp-pp")
     REC_KEY("ends", TEXT,
-          "layers: embedding and head count as a layer each in the split over stages")
+          "layers: the split over stages counts embedding and head as one layer each")
     REC_KEY("stage_layers", TEXT,
           "layers of each virtual stage along the model, with commas between; their sum "
           "is layers, or layers + 2 if embedding and head count")
     REC_KEY("chunk_layers", COUNT,
-          "layers of each virtual stage: in place of vp=, layers / (pp chunk_layers)")
+          "layers of each virtual stage, in place of vp=: vp is then layers / (pp x "
+          "chunk_layers)")
     REC_KEY("frozen", TEXT,
           "parts whose weights are not trained, with commas between: embedding, "
           "attention, mlp, experts, norms, head, all")
     REC_KEY("cp_comm", TEXT,
-          "of context parallelism: p2p, keys and values go round in a ring (without it), "
-          "or a2a, heads are dealt")
+          "exchange of context parallelism: p2p (the default; keys and values go round "
+          "in a ring) or a2a (all-to-alls exchange heads)")
     REC_KEY("lora_rank", COUNT,
-          "of adapters; all weights are frozen, unless frozen= says which")
+          "rank of LoRA adapters; all other weights are frozen, unless frozen= lists "
+          "parts")
     REC_KEY("lora_on", TEXT,
-          "which products have adapters: of qkv, proj, mlp; without it qkv,proj")
-    REC_KEY("cuda_graph", TEXT, "none, layer, iteration")
+          "products that have adapters, of qkv, proj, mlp; default qkv,proj")
+    REC_KEY("cuda_graph", TEXT,
+          "what is captured in CUDA graphs: none, layer, iteration")
     REC_KEY("param_gather", TEXT, "precision in which shards of weights are gathered")
     REC_KEY("exchange_processors", COUNT,
-          "processors that an exchange beside computing takes from it; without it what "
-          "the stack leaves exposed is all that it costs")
+          "processors (SMs) that an overlapped exchange takes from computing; without it "
+          "such an exchange costs only the share that the stack leaves exposed")
     REC_KEY("gradients", TEXT,
-          "what gradients are held and exchanged in: bf16, fp32, or as the stack does")
+          "number format in which gradients are held and exchanged: bf16, fp32, or stack "
+          "(gradient= of the stack record)")
     REC_KEY("schedule", TEXT,
-          "gpipe, 1f1b, interleaved, zero-bubble, v, or the name of a schedule of one's "
-          "own; without it 1f1b, or interleaved if vp > 1")
-    REC_KEY("seconds", AMOUNT, "the answer")
+          "gpipe, 1f1b, interleaved, zero-bubble, v, or the name of a schedule record; "
+          "without it 1f1b, or interleaved if vp > 1")
+    REC_KEY("seconds", AMOUNT, "the answer: seconds of a step")
     REC_KEY("p10", AMOUNT,
-          "with steptime --jitter: seconds that a tenth of the steps does not exceed")
-    REC_KEY("p90", AMOUNT, "likewise nine tenths")
-    REC_KEY("memory", AMOUNT, "bytes of the device that needs most")
+          "with steptime --jitter: seconds that 10 % of the steps do not exceed")
+    REC_KEY("p90", AMOUNT, "likewise: seconds that 90 % of the steps do not exceed")
+    REC_KEY("memory", AMOUNT, "bytes of memory of the fullest device")
     REC_KEY("why", TEXT, "shares of the time in percent")
     REC_KEY("error", AMOUNT,
           "mean error of such predictions: error= of the stack, or like= if it stands in")
@@ -549,31 +565,34 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("samples_s", AMOUNT, "samples a second")
     REC_KEY("tokens_s", AMOUNT, "tokens a second")
     REC_KEY("mfu", AMOUNT,
-          "share of the devices' peak: operations of the model, attention in full")
+          "share of the peak of the devices: operations of the model, with attention in "
+          "full")
     REC_KEY("mfu_causal", AMOUNT,
-          "the same, with the half of attention that a mask leaves")
+          "likewise, with the half of attention that a causal mask leaves")
     REC_KEY("hfu", AMOUNT,
-          "the same of operations that the devices run: what runs again counts, "
-          "gradients of frozen weights do not; attention in full")
-    REC_KEY("hfu_causal", AMOUNT, "the same, with half of attention")
+          "likewise, operations that the devices run: recomputation counts, gradients of "
+          "frozen weights do not; attention in full")
+    REC_KEY("hfu_causal", AMOUNT, "likewise, with half of attention")
     REC_KEY("bubble", AMOUNT, "share of the pipeline's time in which devices wait")
     REC_KEY("from_table", AMOUNT,
-          "with a table of measured kernels: share of the time that it says")
+          "with tables of measured kernels: share of the time that comes from them")
     REC_KEY("from_form", AMOUNT,
-          "likewise: share of products and attention that it does not have")
+          "likewise: share of products and attention that the tables do not have")
     REC_KEY("exposed_tp", AMOUNT,
           "seconds of tensor exchanges that are not hidden, on the device that ends last")
-    REC_KEY("exposed_pp", AMOUNT, "messages that hold the device up, likewise")
-    REC_KEY("exposed_dp", AMOUNT, "gradients and weights of replicas, likewise")
-    REC_KEY("exposed_cp", AMOUNT, "context exchanges, likewise")
-    REC_KEY("exposed_ep", AMOUNT, "exchanges of tokens among experts, likewise")
-    REC_KEY("of_weights", AMOUNT, "of memory=, bytes")
-    REC_KEY("of_gradients", AMOUNT, "likewise")
-    REC_KEY("of_optimizer", AMOUNT, "likewise")
-    REC_KEY("of_activations", AMOUNT, "likewise, at their peak")
-    REC_KEY("of_working", AMOUNT, "likewise: a layer that runs again, scores of words")
-    REC_KEY("days", AMOUNT, "of training with the tokens of steptime --tokens")
-    REC_KEY("dollars", AMOUNT, "the same, at the price of steptime --price")
+    REC_KEY("exposed_pp", AMOUNT, "likewise, of messages between stages")
+    REC_KEY("exposed_dp", AMOUNT, "likewise, of gradients and weights of replicas")
+    REC_KEY("exposed_cp", AMOUNT, "likewise, of context exchanges")
+    REC_KEY("exposed_ep", AMOUNT, "likewise, of exchanges of tokens among experts")
+    REC_KEY("of_weights", AMOUNT, "part of memory=: weights, bytes")
+    REC_KEY("of_gradients", AMOUNT, "part of memory=: gradients, bytes")
+    REC_KEY("of_optimizer", AMOUNT, "part of memory=: state of the optimizer, bytes")
+    REC_KEY("of_activations", AMOUNT,
+          "part of memory=: activations at their peak, bytes")
+    REC_KEY("of_working", AMOUNT,
+          "part of memory=: a layer that is recomputed, scores of the vocabulary, bytes")
+    REC_KEY("days", AMOUNT, "days of training with the tokens of steptime --tokens")
+    REC_KEY("dollars", AMOUNT, "US$ of that training, at the price of steptime --price")
     REC_KEY("closed", AMOUNT, "plan-train(1): seconds by the closed form")
     REC_KEY("bound", TEXT, "likewise: what takes the largest share of the time")
     REC_KEY("cost", AMOUNT, "likewise: US$ of the steps")

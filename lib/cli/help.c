@@ -234,5 +234,9 @@ cli_help(const struct cli_program *program, const struct cli_mode *modes,
         put_word(rec_str(program->options[i]), prefix);
         fputc('\n', stdout);
     }
+    /* A description that says itself what is read from where is not repeated. */
+    if (strstr(program->usage, "[FILE") && !strstr(program->usage, " MODE ") &&
+        !strstr(program->description, "standard input"))
+        puts("\nWithout FILE, or if FILE is -, standard input is read.");
     return true;
 }

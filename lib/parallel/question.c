@@ -240,6 +240,19 @@ parallel_fabric(const struct collective_table *table, const char *device)
     return NULL;
 }
 
+/* No device has this name: names those that a question can be about. */
+static bool
+refuse_device(const struct device_table *table, const char *name, struct rec_error *err)
+{
+    char known[400] = "";
+    size_t len = 0;
+    for (size_t i = 0; i < table->ndevices && len < sizeof known; i++)
+        if (table->device[i].processors > 0)
+            len += (size_t)snprintf(known + len, sizeof known - len, "%s%s",
+                                    len ? ", " : "", table->device[i].name);
+    return rec_fail(err, REC_NO, "the device must be one of %s, got '%s'", known, name);
+}
+
 static bool
 make_machine(struct parallel_key *f, const struct parallel_tables *tables,
              struct parallel_question *q)
@@ -264,9 +277,13 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
         m->node = 8;
     if (!f->ok)
         return false;
-    if (!device || device->processors == 0)
-        return rec_fail(f->err, REC_NO, "no device '%s' with processors= is in the table",
-                        q->device);
+    if (!device)
+        return refuse_device(tables->devices, q->device, f->err);
+    if (device->processors == 0)
+        return rec_fail(
+            f->err, REC_NO,
+            "the record of device '%s' has no processors=, which a prediction needs",
+            q->device);
     if (!fabric)
         return rec_fail(f->err, REC_NO, "no fabric record says what connects '%s'",
                         q->device);

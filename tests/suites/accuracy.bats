@@ -95,6 +95,7 @@ make_golden() {
         [ "$status" = "$1" ] && [[ $output == *"$2"* ]] || { echo "$status $output"; return 1; }
     }
     make_golden
+    refuse 2 'usage: accuracy [OPTION]... [FOLDER]' --nosuch
     refuse 4 'nowhere: no folder of measured tables' nowhere
     refuse 2 "--only must list steps, kernels, collectives, memory, got 'time'" --only time golden
     printf 'a page\n' >page.md

@@ -15,7 +15,7 @@ examples() { python3 "$ROOT/tests/tools/docs.py" "$@"; }
 @test "docs: collectives" { examples docs/collectives.md; }
 @test "docs: spot, serving" { examples docs/spot.md docs/serving.md; }
 @test "docs: tasks, agents" { examples docs/tasks.md docs/agents.md; }
-@test "docs: records, stages" { examples docs/records.md docs/stages.md; }
+@test "docs: records, stages, words" { examples docs/records.md docs/stages.md docs/words.md; }
 @test "docs: training, accuracy" { examples docs/training.md docs/accuracy.md; }
 @test "docs: networks" { examples docs/networks.md; }
 

@@ -10,6 +10,8 @@ setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
         tool=$(basename "$bin")
         $tool --help | grep -q "^Usage: $tool"
         $tool --version | grep -q "^$tool [0-9]"
+        ! $tool --help | grep '^Usage: .*\[FILE' | grep -qv ' MODE ' ||
+            $tool --help | grep -q 'standard input' || { echo "$tool: standard input?"; return 1; }
         [ "$tool" != rampipe ] || continue # reads no records
         modes=$(cd "$ROOT/tools" && ls "$tool"-*.ggo 2>/dev/null || true)
         status_is 2 $tool && only_modes=$modes || only_modes=
@@ -19,6 +21,8 @@ setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
             mode=${ggo%.ggo} mode=${mode#"$tool"-}
             $tool --help | grep -q "^  $tool $mode "
             $tool $mode --help | grep -q "^Usage: $tool $mode"
+            # what reads files says that it reads standard input, too
+            $tool $mode --help | grep -q 'standard input' || { echo "$tool $mode: standard input?"; return 1; }
             $tool $mode --version | grep -q "^$tool $mode [0-9]"
             cut -f 1 programs | grep -qx -- "$tool $mode" ||
                 { echo "$tool $mode has no line in programs"; return 1; }

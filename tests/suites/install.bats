@@ -36,6 +36,11 @@ flags() {
         grep -q '^\.TH .*[0-9]' "$page"
         grep -q "^rp-$name \\\\- " "$page"
     done
+    for page in "$root"/usr/share/man/man1/*; do
+        for section in 'EXIT STATUS' 'SEE ALSO'; do
+            grep -qE "^\.SH \"?$section" "$page" || { echo "$page has no $section"; return 1; }
+        done
+    done
     # Tool names that are no English words must have the prefix in all pages but rampipe.1: `rampipe TOOL` takes
     # names without it.
     run grep -nE '(^|[^a-z-])(pdgen|pd2graph|ramp\\?-alloc|tracegen|reccheck|plot-training|plot-latency|plot-network)\b' \

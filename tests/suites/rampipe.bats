@@ -10,6 +10,7 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces"
         grep -q "^    rampipe ${recipe##*/} " list
         grep -qxF "$(sed -n '2s/^# //p' "$recipe")" list
     done
+    [ "$(grep -cF '](' list)" = 0 ] # links are for the page
     grep -q '^  .*ramp-alloc' list
 }
 
@@ -29,9 +30,16 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces"
     [ "$status" = 2 ]
 }
 
-@test "rampipe: help finds the page of a mode, of a word; none is status 1" {
+@test "rampipe: help finds the page of a mode, of words; none is status 1" {
     rampipe help preempt | grep -q '^Usage: tracegen preempt'
     rampipe help weibull | grep -q 'docs/spot.md: '
+    # several words, the beginning of a word, words of the field, tools that no page names for it
+    rampipe help bubble pipeline | grep -q '^ .*`--schedule`'
+    rampipe help straggler | grep -q '## Stragglers and faults'
+    for word in fsdp oom checkpoint moe allreduce infiniband mtbf deepspeed 'kv cache'; do
+        rampipe help $word | grep -q 'docs/words.md: '
+    done
+    rampipe help rendezvous | grep -q '^    sim redundant --help: '
     run rampipe help xyzzy
     [ "$status" = 1 ] && [[ $output == *"about 'xyzzy'" ]]
 }
