@@ -38,7 +38,8 @@ has spaces that do the same. Arguments of RampipeEnv, all by keyword:
     max_degree          the largest degree, so that actions are 0 to max_degree (times n)
     heuristic           option of ramp-alloc, such as "compact" or "compact,compact-2"
     partition_options, alloc_options
-                        lists of more options of partition and ramp-alloc (--queue is not possible)
+                        lists of more options of partition and ramp-alloc (not --queue and --whole-actions,
+                        which are for rampipe_cluster)
     observation         "published", "graph" (the same without padding), or "features"
     max_nodes           the number of ops to which the published observation is padded
     scale               the ranges of min-max normalisation. "episode" (published) takes them from all
@@ -629,6 +630,14 @@ def distribution(value):
     return f"fixed:{value}" if isinstance(value, (int, float)) else value
 
 
+def check_options(words, refused):
+    """ramp-alloc takes the beginning of an option for it, too."""
+    for word in words:
+        for option in refused:
+            if len(word) > 2 and option.startswith(word.split("=")[0]):
+                raise ValueError(f"alloc_options: {option} is for rampipe_cluster, got {word!r}")
+
+
 # The smallest job.
 SMALLEST = b"graph\tg\tg\nop\tg\t1\tforward\t1\t1\njob\tg\tg\t0\t1\tinf\n"
 
@@ -638,6 +647,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
 
     metadata = {"render_modes": []}
     render_mode = None
+    _refused = ("--queue", "--whole-actions")  # options with which there is not one question about each job
 
     def __init__(self, *, networks=None, interarrival="exponential:1000", steps=50, jobs=1000,
                  deadline_fraction="uniform:0.1:1", sampling="remove-and-repeat", time_unit="s",
@@ -647,6 +657,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
                  cluster=None):
         self._allocator = None
         check_cluster(cluster, shape, heuristic)
+        check_options(alloc_options, self._refused)
         if heuristic.lower() == "any":
             raise ValueError("heuristic: name those that are meant, any does not say how many they are")
         for name, value, known in (("observation", observation, ("published", "graph", "features")),

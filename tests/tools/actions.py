@@ -209,6 +209,11 @@ def state(small):
     assert cluster.reset(seed=1).alternatives == ["g/1", "g/2"] and cluster.offers["g/2"].servers == 2
     assert cluster.step(Action(alternative="g/2")).graph == "g/2"
     cluster.close()
+    # jobs wait in another order than they come, also where several heuristics place them
+    cluster = RampClusterEnv(source=small, queue=3, shape="2x2x1", heuristic="compact,compact-back",
+                             alloc_options=["--order=shortest"])
+    assert cluster.reset(seed=1).id == "a" and cluster.step(Action()).servers == ["0-0-0"]
+    cluster.close()
     # a cluster of another kind
     cluster = RampClusterEnv(source=small, cluster="island:3,1e9,1e-6,80e9")
     cluster.reset(seed=1)
