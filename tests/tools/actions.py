@@ -196,6 +196,8 @@ def state(small):
         raises(ValueError, "a dep is a pair (src, dst), got", cluster.step, Action(dep_schedule={dep: 1}))
     assert cluster.step(Action(op_schedule={"1": Number(1.5)}, dep_schedule={("1", "2"): Number(2)})).graph == "g"
     raises(ValueError, "options of reset may be", cluster.reset, options={"x": 1})
+    raises(ValueError, "options of reset: a source has", cluster.reset, options={"jobs": 1})
+    raises(ValueError, "steps: a source has graphs and jobs of its own", RampClusterEnv, source=small, steps=3)
     cluster.reset(seed=1)
     assert cluster.step(None).cause == "policy"
     cluster.close()

@@ -161,6 +161,10 @@ def arguments():
     raises(PipelineError, "no jobs came", RampipeEnv(source=["echo", "# none"]).reset)
     env = RampipeEnv(source=["tracegen", "jobs", "--jobs=2", "--seed={seed}", "--prefix=x{seed}-", "graphs.rec"])
     assert env.reset(seed=5)[1]["job"] == "x5-0"
+    own = "a source has graphs and jobs of its own"  # what draws others would change nothing
+    raises(ValueError, f"options of reset: {own}", env.reset, options={"jobs": 3})
+    for idle in {"interarrival": 3}, {"steps": 2, "jobs": 9}, {"deadline_fraction": None}, {"networks": ["no.txt"]}:
+        raises(ValueError, f"{', '.join(idle)}: {own}", RampipeEnv, source="jobs.rec", **idle)
     rampipe_env.PREFIX = "no-"
     raises(PipelineError, "no-ramp-alloc: there is no such program", RampipeEnv, observation="features")
     raises(PipelineError, "no-partition: there is no such program", RampipeEnv(source=["true"]).reset)
