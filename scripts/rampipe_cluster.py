@@ -205,6 +205,11 @@ def letters(i):
     return text
 
 
+class Commands(rampipe_env.RampipeEnv):
+    """The commands of RampipeEnv; here jobs may wait."""
+    _refused = ()
+
+
 class RampClusterEnv:
     """The cluster; see the module's text."""
 
@@ -214,11 +219,12 @@ class RampClusterEnv:
             raise TypeError(f"RampClusterEnv has no {', '.join(sorted(wrong))}")
         if policy is None and options.keys() & OF_POLICY:
             raise ValueError(f"{', '.join(sorted(options.keys() & OF_POLICY))}: only a policy takes them")
-        made = rampipe_env.RampipeEnv(observation="graph", **options)
-        self._draw, self._drawn = made._draw, made._drawn
+        options["alloc_options"] = [*options.get("alloc_options", ()), f"--queue={queue}", "--whole-actions"]
+        made = Commands(observation="graph", **options)
+        self._draw, self._drawn, self._source = made._draw, made._drawn, made._source
         self._partition = [word.replace("--policy=all", f"--policy={policy}") for word in made._partition] \
             if policy is not None else None
-        self._alloc = [*made._alloc, f"--queue={queue}", "--whole-actions"]
+        self._alloc = made._alloc
         self._output = made._output
         self._random = random.Random()
         self._allocator = None
@@ -234,9 +240,7 @@ class RampClusterEnv:
 
     def reset(self, *, seed=None, options=None):
         """Starts an episode; seed= and options= as of RampipeEnv. Returns the first job."""
-        wrong = set(options or ()) - set(rampipe_env.DRAWN)
-        if wrong:
-            raise ValueError(f"options of reset may be {', '.join(rampipe_env.DRAWN)}, got {', '.join(sorted(wrong))}")
+        rampipe_env.check_drawn(options, self._source)
         self.close()
         self._forget()
         if seed is not None:

@@ -31,14 +31,16 @@ has spaces that do the same. Arguments of RampipeEnv, all by keyword:
     time_unit, quantum  options of pd2graph and partition. The defaults "s" and 0.01 are the
                         published ones, which read the profiles' milliseconds as seconds
     source              the name of a file; or a list of a command and its arguments, in which {seed}
-                        is replaced by the seed of the episode
+                        is replaced by the seed of the episode. The arguments above, but for quantum, and
+                        options of reset() would change nothing, and are refused
     shape               the shape of the cluster, a RAMP
     cluster             the cluster, of any kind, as in --cluster of alloc(1), in the place of shape and
                         heuristic: "island:8,300GB/s,2us,80GB"
     max_degree          the largest degree, so that actions are 0 to max_degree (times n)
     heuristic           option of ramp-alloc, such as "compact" or "compact,compact-2"
     partition_options, alloc_options
-                        lists of more options of partition and ramp-alloc (--queue is not possible)
+                        lists of more options of partition and ramp-alloc (not --queue and --whole-actions,
+                        which are for rampipe_cluster)
     observation         "published", "graph" (the same without padding), or "features"
     max_nodes           the number of ops to which the published observation is padded
     scale               the ranges of min-max normalisation. "episode" (published) takes them from all
@@ -94,6 +96,7 @@ PipelineError has its message.
 import collections
 import collections.abc
 import heapq
+import inspect
 import math
 import operator
 import os
@@ -119,6 +122,7 @@ PREFIX = ""  # prefix of the tools' names; `make install` sets it
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLES = [os.path.join(HERE, "..", "traces", name + ".txt") for name in ("alexnet", "vgg16")]
 DRAWN = ("jobs", "interarrival", "deadline_fraction", "steps", "sampling")
+OWN_JOBS = "a source has graphs and jobs of its own"
 # The quantities of a job that are min-max normalised: ops, deps, sequential time of all steps (seconds),
 # deadline (seconds), deadline / that time, memory (bytes), size of all deps (bytes), training steps.
 SCALED = ("ops", "deps", "time", "deadline", "fraction", "memory", "size", "steps")
@@ -625,8 +629,33 @@ def check_cluster(cluster, shape, heuristic):
         raise ValueError("shape and heuristic are of a RAMP: leave them out, or cluster")
 
 
+def check_idle(kind, why, **given):
+    """Arguments of a class that would change nothing must have their defaults."""
+    known = inspect.signature(kind).parameters
+    idle = [name for name, value in given.items() if value != known[name].default]
+    if idle:
+        raise ValueError(f"{', '.join(idle)}: {why}")
+
+
+def check_drawn(options, source):
+    """The options of reset()."""
+    wrong = sorted(set(options or ()) - set(DRAWN))
+    if wrong:
+        raise ValueError(f"options of reset may be {', '.join(DRAWN)}, got {', '.join(wrong)}")
+    if options and source:
+        raise ValueError(f"options of reset: {OWN_JOBS}")
+
+
 def distribution(value):
     return f"fixed:{value}" if isinstance(value, (int, float)) else value
+
+
+def check_options(words, refused):
+    """ramp-alloc takes the beginning of an option for it, too."""
+    for word in words:
+        for option in refused:
+            if len(word) > 2 and option.startswith(word.split("=")[0]):
+                raise ValueError(f"alloc_options: {option} is for rampipe_cluster, got {word!r}")
 
 
 # The smallest job.
@@ -638,6 +667,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
 
     metadata = {"render_modes": []}
     render_mode = None
+    _refused = ("--queue", "--whole-actions")  # options with which there is not one question about each job
 
     def __init__(self, *, networks=None, interarrival="exponential:1000", steps=50, jobs=1000,
                  deadline_fraction="uniform:0.1:1", sampling="remove-and-repeat", time_unit="s",
@@ -647,6 +677,10 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
                  cluster=None):
         self._allocator = None
         check_cluster(cluster, shape, heuristic)
+        check_options(alloc_options, self._refused)
+        if source:
+            check_idle(RampipeEnv, OWN_JOBS, networks=networks, time_unit=time_unit, interarrival=interarrival,
+                       steps=steps, jobs=jobs, deadline_fraction=deadline_fraction, sampling=sampling)
         if heuristic.lower() == "any":
             raise ValueError("heuristic: name those that are meant, any does not say how many they are")
         for name, value, known in (("observation", observation, ("published", "graph", "features")),
@@ -770,9 +804,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
     # -- Gymnasium's methods --
 
     def reset(self, *, seed=None, options=None):
-        wrong = set(options or ()) - set(DRAWN)
-        if wrong:
-            raise ValueError(f"options of reset may be {', '.join(DRAWN)}, got {', '.join(sorted(wrong))}")
+        check_drawn(options, self._source)
         self.close()
         if gymnasium:
             super().reset(seed=seed)

@@ -20,7 +20,8 @@ mask="startable":
                         make the graphs, with the tools pd2graph and partition
     interarrival, deadline_fraction, steps, jobs
     source              a file or a list of a command that gives partitioned graphs and jobs; with
-                        interarrival=None its jobs are each episode
+                        interarrival=None its jobs are each episode. Arguments that would then change
+                        nothing are refused
     shape, heuristic, cluster
     library             the path of librampipe.so; the default is $RAMPIPE_LIBRARY, that of this
                         installation or of the tree whose tools are used, or the linker's
@@ -114,6 +115,13 @@ class RampipeVector:
         self.copies, self._next = whole("copies", copies, 1, 2 ** 32 - 1), None
         jobs = whole("jobs", jobs, 1, 2 ** 64 - 1)
         rampipe_env.check_cluster(cluster, shape, heuristic)
+        if source:
+            rampipe_env.check_idle(RampipeVector, "a source has graphs of its own", networks=networks,
+                                   time_unit=time_unit, quantum=quantum, max_degree=max_degree,
+                                   partition_options=tuple(partition_options))
+        if interarrival is None:
+            rampipe_env.check_idle(RampipeVector, "without interarrival no jobs are drawn", steps=steps,
+                                   deadline_fraction=deadline_fraction, jobs=jobs)
         where = cluster or ramp(shape)
         with tempfile.NamedTemporaryFile(suffix=".rec") as file:
             if isinstance(source, (str, os.PathLike)):

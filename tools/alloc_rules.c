@@ -31,6 +31,24 @@ explain(struct cli *cli, const char *option)
     return err.code == REC_USAGE && cli_usage(cli, "--%s %s", option, err.text);
 }
 
+static bool
+is_rollout(const struct alloc_rules *rules)
+{
+    return !rules->agent_given && strncmp(rules->choose, "rollout:", 8) == 0;
+}
+
+/* Refuses options of rollouts where there are none. */
+static bool
+check_rollout(struct cli *cli, const struct alloc_rules *rules)
+{
+    const char *option = rules->base_given      ? "base"
+                         : rules->horizon_given ? "horizon"
+                         : rules->seed_given    ? "seed"
+                                                : NULL;
+    return !option || is_rollout(rules) ||
+           cli_usage(cli, "--%s is for --choose rollout:N", option);
+}
+
 /* --choose, and the options of rollouts. */
 static bool
 read_chooser(struct allocator *r, const struct alloc_rules *rules)
@@ -39,11 +57,8 @@ read_chooser(struct allocator *r, const struct alloc_rules *rules)
     struct cli *cli = r->cli;
     struct rec_error *err = &cli->err;
     uint64_t horizon = 0, seed;
-    bool rollout = strncmp(rules->choose, "rollout:", 8) == 0;
+    bool rollout = is_rollout(rules);
 
-    if ((rules->base_given || rules->horizon_given) && !rollout)
-        return cli_usage(cli, "--%s is for --choose rollout:N",
-                         rules->base_given ? "base" : "horizon");
     if ((rules->horizon_given &&
          !cli_count(cli, "horizon", rules->horizon, 1, 1000000, &horizon)) ||
         !cli_count(cli, "seed", rules->seed, 0, UINT32_MAX, &seed))
@@ -115,7 +130,8 @@ read_options(struct allocator *r, const struct alloc_rules *rules)
     size_t order;
     uint64_t queue;
 
-    if (!(rules->agent_given ? read_agent(r, rules) : read_chooser(r, rules)) ||
+    if (!check_rollout(cli, rules) ||
+        !(rules->agent_given ? read_agent(r, rules) : read_chooser(r, rules)) ||
         !cli_choice(cli, "order", rules->order, orders, &order) ||
         !cli_count(cli, "queue", rules->queue, 0, UINT32_MAX, &queue))
         return false;

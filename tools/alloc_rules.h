@@ -8,8 +8,9 @@
 
 /* The texts of the options (tools/alloc_rules.ggo, alloc_map.ggo, graph_times.ggo). */
 struct alloc_rules {
-    bool choose_given, base_given, horizon_given, agent_given, agent_timeout_given,
-        order_given, map_given, allow_zero_given, whole_actions_given;
+    bool choose_given, base_given, horizon_given, seed_given, agent_given,
+        agent_timeout_given, order_given, map_given, allow_zero_given,
+        whole_actions_given;
     const char *choose, *base, *horizon, *seed, *agent, *agent_timeout, *queue, *order;
 
     /* Sets how jobs are placed on cluster->net, which is that of a record in the stream.
@@ -22,7 +23,8 @@ struct alloc_rules {
 };
 #define ALLOC_RULES(args)                                                               \
     .choose_given = (args)->choose_given, .base_given = (args)->base_given,             \
-    .horizon_given = (args)->horizon_given, .agent_given = (args)->agent_given,         \
+    .horizon_given = (args)->horizon_given, .seed_given = (args)->seed_given,           \
+    .agent_given = (args)->agent_given,                                                 \
     .agent_timeout_given = (args)->agent_timeout_given,                                 \
     .order_given = (args)->order_given, .map_given = (args)->map_given,                 \
     .whole_actions_given = (args)->whole_actions_given,                                 \

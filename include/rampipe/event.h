@@ -39,6 +39,17 @@ struct event_entry event_queue_pop(struct event_queue *queue);
 void event_queue_replace(struct event_queue *queue, struct event_entry with);
 void event_queue_free(struct event_queue *queue);
 
+/* ---- times --------------------------------------------------------------- */
+
+/** True if the end of what takes `seconds` from `time` on would be wrong by more than a
+ * thousandth of them, because a double has no more digits there. */
+static inline bool
+event_is_late(double time, double seconds)
+{
+    double rounded = time + seconds - time;
+    return (rounded > seconds ? rounded - seconds : seconds - rounded) > 1e-3 * seconds;
+}
+
 /* ---- models and their clock ---------------------------------------------- */
 
 struct event_clock;

@@ -39,7 +39,8 @@ struct place_plan {
     double memory;
     uint32_t *kind; /* for each number of parts that occurs: the first step that has it */
     uint32_t nkinds;
-    bool tasks;       /* all ops are tasks, and none is split */
+    bool tasks;  /* all ops are tasks, and none is split */
+    bool across; /* what a part holds is released by another part, or by one of fewer */
     uint32_t *parent; /* earlier steps; those of one step are in order of deps */
     uint32_t *twin;   /* per index into graph->member: that of its twin, or its own */
 };
@@ -52,7 +53,13 @@ void place_plan_free(struct place_plan *plan);
  * graph_hold) is added, as if it were never released. */
 double place_part_memory(const struct graph *graph, uint32_t unit);
 
-enum place_outcome { PLACE_PLACED, PLACE_NO_SERVERS, PLACE_NO_BLOCK, PLACE_NO_MEMORY };
+enum place_outcome {
+    PLACE_PLACED,
+    PLACE_NO_SERVERS,
+    PLACE_NO_BLOCK,
+    PLACE_NO_MEMORY,
+    PLACE_APART /* an op lies on another server than the one whose hold it releases */
+};
 /** The CAUSE of a block record; "placed" for PLACE_PLACED. */
 const char *place_outcome_name(enum place_outcome outcome);
 

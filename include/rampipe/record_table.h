@@ -959,7 +959,7 @@ REC_ROW(BLOCK, ALONE, "block",
     "could have started or waited, and was refused), unfinished (it was running when the "
     "simulation ended). Of a whole action of an agent, the rule that it breaks: "
     "every_op_placed, server_in_service, one_job_per_server, legal_block, "
-    "hold_and_release. Of tasks: "
+    "hold_and_release (which a heuristic may break, too). Of tasks: "
     "failed, input_failed (it is not run because something "
     "that it reads was not made), not_started (the run ended before).",
     "block\t8\t2000\tno_servers\tgraph=vgg16/8\tmodel=vgg16",
@@ -1082,7 +1082,8 @@ REC_ROW(OFFER, ALONE, "offer",
           "when it would complete, seconds; inf: it cannot be placed"),
     REC_KEY("place", ID, "with several heuristics: the one that would place it")
     REC_KEY("cause", ID,
-          "why it cannot start: no_servers, no_block, no_memory or deadline"))
+          "why it cannot start: no_servers, no_block, no_memory, hold_and_release or "
+          "deadline"))
 
 REC_ROW(ASK, ALONE, "ask",
     "Sent to an agent, which answers what is done with the job. The alternatives (offer) "

@@ -175,6 +175,12 @@ judge(const struct alloc_question *q, struct tried *t, struct rec_error *err)
     else if (!isfinite(alternative->finish))
         return rec_fail(err, REC_DATA, "job '%.*s' would run longer than a number holds",
                         (int)job->id.len, job->id.ptr);
+    else if (event_is_late(q->now, alternative->step * job->steps))
+        return rec_fail(err, REC_DATA,
+                        "job '%.*s' would take %.9g s from %.17g s on: so late, its end "
+                        "cannot be told",
+                        (int)job->id.len, job->id.ptr, alternative->step * job->steps,
+                        q->now);
     return true;
 }
 

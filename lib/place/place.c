@@ -10,7 +10,8 @@
 const char *
 place_outcome_name(enum place_outcome outcome)
 {
-    static const char *const names[] = {"placed", "no_servers", "no_block", "no_memory"};
+    static const char *const names[] = {"placed", "no_servers", "no_block", "no_memory",
+                                        "hold_and_release"};
     return names[outcome];
 }
 
@@ -207,6 +208,29 @@ place_twins(struct place_placer *p, const struct place_plan *plan)
     }
 }
 
+static uint32_t
+server_of(const struct place_placer *p, const struct graph *graph, uint32_t op)
+{
+    const struct graph_op *o = &graph->op[op];
+    return p->server[graph->unit[o->unit].first + o->part - 1];
+}
+
+/* Is what an op holds released on another server? A twin shares the server of its op, any
+ * other op that releases may have gone elsewhere. p->failed is then the unit of that. */
+static bool
+lie_apart(struct place_placer *p, const struct graph *graph)
+{
+    for (size_t i = 0; i < graph->nholds; i++) {
+        const struct graph_hold *hold = &graph->hold[i];
+        if (hold->release != GRAPH_NONE &&
+            server_of(p, graph, hold->op) != server_of(p, graph, hold->release)) {
+            p->failed = graph->op[hold->release].unit;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Makes room for a plan. */
 static bool
 start_job(struct place_placer *p, const struct place_plan *plan,
@@ -243,8 +267,11 @@ place_on(struct place_placer *p, const struct place_plan *plan,
         return false;
     if (!plan->tasks && (outcome = begin_units(p, plan)) == PLACE_PLACED)
         outcome = p->options.kind->place(p, plan);
-    if (outcome == PLACE_PLACED)
+    if (outcome == PLACE_PLACED) {
         place_twins(p, plan);
+        if (lie_apart(p, plan->graph))
+            outcome = PLACE_APART;
+    }
     *placement =
         (struct place_placement){outcome,
                                  p->failed,
@@ -260,7 +287,8 @@ place_on(struct place_placer *p, const struct place_plan *plan,
 bool
 place_is_light(const struct place_placer *p, const struct place_plan *plan)
 {
-    return p->options.kind->whole && !plan->tasks && plan->memory <= p->memory;
+    return p->options.kind->whole && !plan->tasks && !plan->across &&
+           plan->memory <= p->memory;
 }
 
 bool

@@ -145,6 +145,22 @@ fill_twins(const struct graph *graph, uint32_t *twin)
     }
 }
 
+/* Units of as many parts that lie on one block have part i on the same server. */
+static bool
+are_across(const struct graph *graph)
+{
+    for (size_t i = 0; i < graph->nholds; i++) {
+        const struct graph_hold *hold = &graph->hold[i];
+        const struct graph_op *op = &graph->op[hold->op], *other;
+        if (hold->release == GRAPH_NONE)
+            continue;
+        other = &graph->op[hold->release];
+        if (op->part != other->part || op->parts != other->parts)
+            return true;
+    }
+    return false;
+}
+
 static bool
 are_tasks(const struct graph *graph)
 {
@@ -184,6 +200,7 @@ place_plan_make(const struct graph *graph, struct place_plan *plan, struct rec_e
         ok = plan->step && plan->parent && plan->twin && plan->kind;
         if (ok) {
             plan->tasks = are_tasks(graph);
+            plan->across = are_across(graph);
             fill_steps(&p, plan);
             find_kinds(plan);
             fill_twins(graph, plan->twin);

@@ -345,6 +345,12 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     if (!isfinite(alone))
         return rec_reader_fail(reader, err,
                                "job '%s' would run longer than a number holds", live->id);
+    if (event_is_late(said->time, live->cost.estimate * live->job.steps))
+        return rec_reader_fail(reader, err,
+                               "job '%s' would take %.9g s from %.17g s on: so late, its "
+                               "end cannot be told",
+                               live->id, live->cost.estimate * live->job.steps,
+                               said->time);
     for (uint32_t i = 0; i < layout->where.nslots; i++)
         r->free_at[r->servers[i]] = alone;
     r->waiting--;

@@ -189,6 +189,8 @@ def state(small):
         raises(ValueError, "a dep is a pair (src, dst), got", cluster.step, Action(dep_schedule={dep: 1}))
     assert cluster.step(Action(op_schedule={"1": Number(1.5)}, dep_schedule={("1", "2"): Number(2)})).graph == "g"
     raises(ValueError, "options of reset may be", cluster.reset, options={"x": 1})
+    raises(ValueError, "options of reset: a source has", cluster.reset, options={"jobs": 1})
+    raises(ValueError, "steps: a source has graphs and jobs of its own", RampClusterEnv, source=small, steps=3)
     cluster.reset(seed=1)
     assert cluster.step(None).cause == "policy"
     cluster.close()
@@ -201,6 +203,11 @@ def state(small):
     cluster = RampClusterEnv(source=small, policy="all", max_degree=2, shape="2x2x1")
     assert cluster.reset(seed=1).alternatives == ["g/1", "g/2"] and cluster.offers["g/2"].servers == 2
     assert cluster.step(Action(alternative="g/2")).graph == "g/2"
+    cluster.close()
+    # jobs wait in another order than they come, also where several heuristics place them
+    cluster = RampClusterEnv(source=small, queue=3, shape="2x2x1", heuristic="compact,compact-back",
+                             alloc_options=["--order=shortest"])
+    assert cluster.reset(seed=1).id == "a" and cluster.step(Action()).servers == ["0-0-0"]
     cluster.close()
     # a cluster of another kind
     cluster = RampClusterEnv(source=small, cluster="island:3,1e9,1e-6,80e9")

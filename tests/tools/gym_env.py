@@ -140,6 +140,10 @@ def arguments():
     raises(PipelineError, "--heuristic must be", RampipeEnv(heuristic="x").reset)
     raises(ValueError, "leave them out, or cluster", RampipeEnv, shape="2x2x2", cluster="island:4,8,1,9")
     raises(PipelineError, "must be one of ramp, island", RampipeEnv, cluster="ring:4")
+    for words in ["--queue=3"], ["--memory=1e9", "--que", "3"]:  # jobs would wait, and not be seen
+        raises(ValueError, "--queue is for rampipe_cluster, got '--que", RampipeEnv, alloc_options=words)
+    raises(ValueError, "--whole-actions is for rampipe_cluster, got '--w'", RampipeEnv, alloc_options=["--w"])
+    RampipeEnv(alloc_options=["--quiet", "-q"])
     env = RampipeEnv(jobs=3, max_degree=4, max_nodes=150, cluster="island:3,300GB/s,2us,80GB")
     _, info = env.reset(seed=1)
     assert (info["free"], sorted(info["offers"])) == (3, [1, 2]), info
@@ -150,6 +154,10 @@ def arguments():
     raises(PipelineError, "no jobs came", RampipeEnv(source=["echo", "# none"]).reset)
     env = RampipeEnv(source=["tracegen", "jobs", "--jobs=2", "--seed={seed}", "--prefix=x{seed}-", "graphs.rec"])
     assert env.reset(seed=5)[1]["job"] == "x5-0"
+    own = "a source has graphs and jobs of its own"  # what draws others would change nothing
+    raises(ValueError, f"options of reset: {own}", env.reset, options={"jobs": 3})
+    for idle in {"interarrival": 3}, {"steps": 2, "jobs": 9}, {"deadline_fraction": None}, {"networks": ["no.txt"]}:
+        raises(ValueError, f"{', '.join(idle)}: {own}", RampipeEnv, source="jobs.rec", **idle)
     rampipe_env.PREFIX = "no-"
     raises(PipelineError, "no-ramp-alloc: there is no such program", RampipeEnv, observation="features")
     raises(PipelineError, "no-partition: there is no such program", RampipeEnv(source=["true"]).reset)

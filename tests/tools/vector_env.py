@@ -136,6 +136,10 @@ def wrong():
     raises(PipelineError, "has no job records", RampipeVector, 1, source="graphs.rec")
     raises(PipelineError, "exponential", RampipeVector(1, interarrival="often:3").reset)
     raises(PipelineError, "need steps", RampipeVector, 1, steps=None, source="offered.rec")
+    for idle in {"quantum": 3}, {"max_degree": 2}, {"networks": ["no.txt"]}, {"partition_options": ["--no"]}:
+        raises(ValueError, f"{', '.join(idle)}: a source has", RampipeVector, 1, source="offered.rec", **idle)
+    for idle in {"steps": 3}, {"jobs": 9}, {"deadline_fraction": None}:
+        raises(ValueError, f"{', '.join(idle)}: without inter", RampipeVector, 1, interarrival=None, **idle)
     env = RampipeVector(2, jobs=2)
     raises(RuntimeError, "call reset() first", env.step, [0, 0])
     for seed in -1, 2 ** 32 + 5, 2 ** 64 + 5:

@@ -336,15 +336,16 @@ test_bad_courier(void **state)
     seen.deaf = false;
 }
 
-/* Beyond 2^53 s the next second is no other number: steps cannot be simulated there. */
+/* Beyond 2^53 s the next second is no other number: steps cannot be simulated there, even
+ * if the end of all of them can be told. */
 static void
 test_too_late(void **state)
 {
     struct heard heard;
     struct rec_error err = {.text = ""};
     (void)state;
-    assert_false(try_replay(CLUSTER LONG JOB("a", "long", "1e17", "2", "0-0-0,0-0-1")
-                                JOB("b", "long", "1e17", "2", "0-0-2,1-0-0"),
+    assert_false(try_replay(CLUSTER LONG JOB("a", "long", "1e17", "99999", "0-0-0,0-0-1")
+                                JOB("b", "long", "1e17", "99999", "0-0-2,1-0-0"),
                             &buses_sharing, INFINITY, INFINITY, &heard, &err));
     assert_string_equal(err.text,
                         "graph 'long': a step is too short to be simulated at 1e+17 s");
