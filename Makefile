@@ -15,7 +15,7 @@
 ## make clean         remove build/
 ## V=1 shows commands, WERROR=1 stops at warnings, BUILD=DIR builds in another folder.
 # A new tool is tools/NAME.c + tools/NAME.ggo (+ NAME.h2m).
-VERSION := 0.3.0
+VERSION := 0.4.0
 # The number in the name of the shared library. It changes when a program that was built with an
 # older library may not run with this one. 0 promises nothing.
 ABI := 0
