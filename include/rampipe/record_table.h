@@ -196,7 +196,8 @@ REC_ROW(REACH, ALONE, "reach",
 REC_ROW(FABRIC, ALONE, "fabric",
     "The data sheet of what connects the GPUs of a machine. The name stands for all "
     "systems, and else for all GPUs, whose name begins with it; of several the longest "
-    "counts, and of equal ones the later.",
+    "counts, and of equal ones the later. Training steps take that of the device's name "
+    "without its memory, as a100-pcie of a100-80-pcie.",
     "fabric\ta100\tnvlink\t3e11\t9.2e-6\tpcie=3.15e10\treach=0.76\tsource=data sheet",
     REC_FIELD("NAME", ID, "how names of systems or GPUs begin")
     REC_FIELD("LINK", ID,
