@@ -135,6 +135,32 @@ find_bandwidth(const struct net *net, uint32_t to, double *bandwidth,
     return true;
 }
 
+/* What each server of a node has of the links to the next one, if all send at once: of an
+ * adapter that several share, or of links that they cross together, a part. */
+static bool
+find_share(const struct net *net, uint32_t node, double *bandwidth, struct rec_error *err)
+{
+    uint32_t links = net_links(net), *route = NULL, *users = NULL;
+    bool ok;
+    if (links == 0)
+        return true;
+    route = calloc(net_longest_route(net), sizeof *route);
+    users = calloc(links, sizeof *users);
+    ok = (route && users) || rec_fail_memory(err);
+    for (uint32_t i = 0; ok && i < node && node + i < net_servers(net); i++)
+        for (uint32_t j = net_route(net, i, node + i, route); j-- > 0;)
+            users[route[j]]++;
+    for (uint32_t i = 0; ok && i < links; i++) {
+        struct net_link link;
+        net_link(net, i, &link);
+        if (users[i] > 1)
+            *bandwidth = fmin(*bandwidth, link.capacity / users[i]);
+    }
+    free(route);
+    free(users);
+    return ok;
+}
+
 /* A node is the smallest set of servers above one, and what lies beside it is reached
  * over adapters. */
 static bool
@@ -154,7 +180,8 @@ read_cluster(struct cli *cli, const char *text, struct mix_tables *tables)
         return false;
     if (node >= net_servers(tables->net))
         return true;
-    if (!find_bandwidth(tables->net, node, &nic, &cli->err))
+    if (!find_bandwidth(tables->net, node, &nic, &cli->err) ||
+        !find_share(tables->net, node, &nic, &cli->err))
         return false;
     rec_format_num(tables->nic, nic);
     return true;

@@ -49,9 +49,9 @@ near_ranks(const struct collective_groups *groups, uint64_t ranks)
  * on a line in n. A switch of states is where it is in other groups with such a piece,
  * not where it is with such a buffer. An all-to-all sends n - 1 pieces, likewise.
  *
- * Beyond both groups the line would also carry on what their measurements are off, and two
- * groups next to each other may fall. There a further rank costs at least its piece, at
- * the bandwidth of the larger group with its largest buffers.
+ * Beyond both groups the line would also carry on what their measurements are off, and
+ * between two groups next to each other it may fall. There a further rank costs at least
+ * its piece, at the bandwidth of the larger group with its largest buffers.
  */
 static double
 ring(const struct collective_groups *groups, const struct collective_series *a,
