@@ -573,6 +573,9 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("of_optimizer", AMOUNT, "likewise")
     REC_KEY("of_activations", AMOUNT, "likewise, at their peak")
     REC_KEY("of_working", AMOUNT, "likewise: a layer that runs again, scores of words")
+    REC_KEY("of_overhead", AMOUNT,
+          "likewise: overhead= of the stack, scores that the last device of a pipeline "
+          "keeps (reserved=); without it none")
     REC_KEY("days", AMOUNT, "of training with the tokens of steptime --tokens")
     REC_KEY("dollars", AMOUNT, "the same, at the price of steptime --price")
     REC_KEY("closed", AMOUNT, "plan-train(1): seconds by the closed form")
@@ -630,7 +633,8 @@ REC_ROW(SPENT, ALONE, "spent",
     REC_KEY("of_gradients", AMOUNT, "bytes")
     REC_KEY("of_optimizer", AMOUNT, "bytes")
     REC_KEY("of_activations", AMOUNT, "bytes, at their peak")
-    REC_KEY("of_working", AMOUNT, "bytes"))
+    REC_KEY("of_working", AMOUNT, "bytes")
+    REC_KEY("of_overhead", AMOUNT, "bytes, of stacks that have one"))
 
 REC_ROW(SCHEDULE, ALONE, "schedule",
     "An order of one's own in which the devices of a pipeline run the passes of a step; "
