@@ -378,6 +378,8 @@ of_option(const struct mix_options *options, const struct mix_tables *tables,
     return NULL;
 }
 
+enum { DROPPED_MAX = 200 };
+
 static bool
 given(const struct mix_options *options, const struct mix_tables *tables, const char *key)
 {
@@ -402,6 +404,34 @@ replaced(const struct mix_options *options, const struct mix_tables *tables,
     return false;
 }
 
+/* Is the key one of a model that arguments of Megatron describe, and leave out? Then it is
+ * as Megatron has it, and not as the record has it. What changes by that goes into
+ * `dropped`. */
+static bool
+left_out(const struct mix_tables *tables, struct rec_str key, struct rec_str value,
+         char dropped[DROPPED_MAX])
+{
+    static const char *const keys[] = {
+        "kv",         "head_dim",     "qk_norm",    "experts", "topk",
+        "expert_ffn", "window",       "q_rank",     "kv_rank", "rope_dim",
+        "value_dim",  "dense_layers", "shared_ffn", "blocks"};
+    const char *hidden = parallel_words_find(&tables->args, "hidden");
+    const char *heads = parallel_words_find(&tables->args, "heads");
+    double number;
+    size_t i = 0;
+    if (!hidden || !heads || !parallel_words_find(&tables->args, "layers"))
+        return false;
+    while (i < sizeof keys / sizeof *keys && !rec_str_is(key, keys[i]))
+        i++;
+    if (i == sizeof keys / sizeof *keys)
+        return false;
+    if (i > 1 || !rec_parse_num(value, &number) ||
+        fabs(number * (i == 1 ? strtod(heads, NULL) : 1) -
+             strtod(i == 1 ? hidden : heads, NULL)) > 0.5)
+        rec_list_name(dropped, DROPPED_MAX, keys[i]);
+    return true;
+}
+
 bool
 mix_options_any(const struct mix_options *options, const struct mix_tables *tables)
 {
@@ -418,6 +448,7 @@ write_line(struct cli *cli, const struct mix_options *options,
     struct rec_text text;
     struct rec_str key, value;
     bool node = false, nic = false;
+    char dropped[DROPPED_MAX] = "";
     size_t at = 0;
     int status;
     if (!rec_text_open(&text, &cli->err))
@@ -426,7 +457,7 @@ write_line(struct cli *cli, const struct mix_options *options,
     while ((status = rec_next_key(cli->reader, rec, &at, &key, &value, &cli->err)) > 0) {
         node = node || rec_str_is(key, "node");
         nic = nic || rec_str_is(key, "nic");
-        if (!replaced(options, tables, key))
+        if (!replaced(options, tables, key) && !left_out(tables, key, value, dropped))
             fprintf(text.out, "\t%.*s=%.*s", (int)key.len, key.ptr, (int)value.len,
                     value.ptr);
     }
@@ -446,6 +477,11 @@ write_line(struct cli *cli, const struct mix_options *options,
     if (!nic && tables->nic[0])
         add_key(text.out, "nic", tables->nic);
     fputc('\n', text.out);
+    if (*dropped)
+        cli_warn(cli,
+                 "the arguments describe the model, and what they leave out is as "
+                 "Megatron-LM has it; of the record do not count: %s",
+                 dropped);
     *line = rec_text_close(&text, &cli->err);
     return *line && status == 0;
 }
