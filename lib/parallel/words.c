@@ -87,6 +87,20 @@ parallel_words_ignore(struct parallel_words *args, const char *word,
     return true;
 }
 
+/* Nodes that are said behind the number of all devices count, as what is said last does. */
+static bool
+count_devices(struct reading *r, const char *key)
+{
+    const char *nodes = parallel_words_find(r->args, ".nodes");
+    const char *each = parallel_words_find(r->args, ".each");
+    char text[32];
+    if (!nodes || !each || !parallel_words_find(r->args, "gpus") ||
+        (strcmp(key, ".nodes") != 0 && strcmp(key, ".each") != 0))
+        return true;
+    snprintf(text, sizeof text, "%.0f", strtod(nodes, NULL) * strtod(each, NULL));
+    return parallel_words_set(r->args, "gpus", text, r->err);
+}
+
 static bool
 set(struct reading *r, const char *key, const char *value)
 {
@@ -98,7 +112,7 @@ set(struct reading *r, const char *key, const char *value)
                         "%s depends on a condition, which is not known without running "
                         "the script",
                         r->said);
-    return parallel_words_set(r->args, key, value, r->err);
+    return parallel_words_set(r->args, key, value, r->err) && count_devices(r, key);
 }
 
 static bool
