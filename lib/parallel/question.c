@@ -83,6 +83,10 @@ read_model(struct parallel_key *f, struct parallel_question *q)
         f->ok = rec_reader_fail(f->reader, f->err, "experts need topk= and expert_ffn=");
     if (f->ok && t->kv_heads == 0)
         f->ok = rec_reader_fail(f->reader, f->err, "kv must be at least 1");
+    if (f->ok && t->positions > 0 && t->positions < q->sequence)
+        f->ok = rec_fail(f->err, REC_NO,
+                         "seq is %.0f, but the model has positions for %u tokens",
+                         q->sequence, t->positions);
     if (f->ok)
         check_model(f, t);
 }
