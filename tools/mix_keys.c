@@ -404,8 +404,8 @@ replaced(const struct mix_options *options, const struct mix_tables *tables,
     return false;
 }
 
-/* Is the key one of a model that arguments of Megatron describe, and leave out? Then it is
- * as Megatron has it, and not as the record has it. What changes by that goes into
+/* Is the key one of a model that arguments of Megatron describe, and leave out? Then it
+ * is as Megatron has it, and not as the record has it. What changes by that goes into
  * `dropped`. */
 static bool
 left_out(const struct mix_tables *tables, struct rec_str key, struct rec_str value,

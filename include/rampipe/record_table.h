@@ -459,7 +459,8 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("seq", COUNT, "tokens of a sample")
     REC_KEY("mlp", TEXT, "gelu, relu2 (two products) or swiglu (three, the default)")
     REC_KEY("norm", TEXT, "rms (the default) or layer (the default of gelu, relu2)")
-    REC_KEY("positions", COUNT, "learned positions, at least seq if there are some; without it seq of gelu, "
+    REC_KEY("positions", COUNT,
+          "learned positions, at least seq if there are some; without it seq of gelu, "
           "else 0")
     REC_KEY("bias", TEXT,
           "products with a bias, with commas between, or none: qkv, projection, mlp; "

@@ -87,7 +87,7 @@ parallel_words_ignore(struct parallel_words *args, const char *word,
     return true;
 }
 
-/* Nodes that are said behind the number of all devices count, as what is said last does. */
+/* Nodes that are said behind the number of all devices count: what is said last does. */
 static bool
 count_devices(struct reading *r, const char *key)
 {
