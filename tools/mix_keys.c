@@ -135,6 +135,32 @@ find_bandwidth(const struct net *net, uint32_t to, double *bandwidth,
     return true;
 }
 
+/* What each server of a node has of the links to the next one, if all send at once: of an
+ * adapter that several share, or of links that they cross together, a part. */
+static bool
+find_share(const struct net *net, uint32_t node, double *bandwidth, struct rec_error *err)
+{
+    uint32_t links = net_links(net), *route = NULL, *users = NULL;
+    bool ok;
+    if (links == 0)
+        return true;
+    route = calloc(net_longest_route(net), sizeof *route);
+    users = calloc(links, sizeof *users);
+    ok = (route && users) || rec_fail_memory(err);
+    for (uint32_t i = 0; ok && i < node && node + i < net_servers(net); i++)
+        for (uint32_t j = net_route(net, i, node + i, route); j-- > 0;)
+            users[route[j]]++;
+    for (uint32_t i = 0; ok && i < links; i++) {
+        struct net_link link;
+        net_link(net, i, &link);
+        if (users[i] > 1)
+            *bandwidth = fmin(*bandwidth, link.capacity / users[i]);
+    }
+    free(route);
+    free(users);
+    return ok;
+}
+
 /* A node is the smallest set of servers above one, and what lies beside it is reached
  * over adapters. */
 static bool
@@ -154,7 +180,8 @@ read_cluster(struct cli *cli, const char *text, struct mix_tables *tables)
         return false;
     if (node >= net_servers(tables->net))
         return true;
-    if (!find_bandwidth(tables->net, node, &nic, &cli->err))
+    if (!find_bandwidth(tables->net, node, &nic, &cli->err) ||
+        !find_share(tables->net, node, &nic, &cli->err))
         return false;
     rec_format_num(tables->nic, nic);
     return true;
@@ -351,6 +378,8 @@ of_option(const struct mix_options *options, const struct mix_tables *tables,
     return NULL;
 }
 
+enum { DROPPED_MAX = 200 };
+
 static bool
 given(const struct mix_options *options, const struct mix_tables *tables, const char *key)
 {
@@ -383,6 +412,34 @@ mix_warn_cluster(const struct cli *cli, const struct mix_options *options,
         cli_warn(cli, "a cluster in the stream changes no answer: say --cluster");
 }
 
+/* Is the key one of a model that arguments of Megatron describe, and leave out? Then it
+ * is as Megatron has it, and not as the record has it. What changes by that goes into
+ * `dropped`. */
+static bool
+left_out(const struct mix_tables *tables, struct rec_str key, struct rec_str value,
+         char dropped[DROPPED_MAX])
+{
+    static const char *const keys[] = {
+        "kv",         "head_dim",     "qk_norm",    "experts", "topk",
+        "expert_ffn", "window",       "q_rank",     "kv_rank", "rope_dim",
+        "value_dim",  "dense_layers", "shared_ffn", "blocks"};
+    const char *hidden = parallel_words_find(&tables->args, "hidden");
+    const char *heads = parallel_words_find(&tables->args, "heads");
+    double number;
+    size_t i = 0;
+    if (!hidden || !heads || !parallel_words_find(&tables->args, "layers"))
+        return false;
+    while (i < sizeof keys / sizeof *keys && !rec_str_is(key, keys[i]))
+        i++;
+    if (i == sizeof keys / sizeof *keys)
+        return false;
+    if (i > 1 || !rec_parse_num(value, &number) ||
+        fabs(number * (i == 1 ? strtod(heads, NULL) : 1) -
+             strtod(i == 1 ? hidden : heads, NULL)) > 0.5)
+        rec_list_name(dropped, DROPPED_MAX, keys[i]);
+    return true;
+}
+
 bool
 mix_options_any(const struct mix_options *options, const struct mix_tables *tables)
 {
@@ -399,6 +456,7 @@ write_line(struct cli *cli, const struct mix_options *options,
     struct rec_text text;
     struct rec_str key, value;
     bool node = false, nic = false;
+    char dropped[DROPPED_MAX] = "";
     size_t at = 0;
     int status;
     if (!rec_text_open(&text, &cli->err))
@@ -407,7 +465,7 @@ write_line(struct cli *cli, const struct mix_options *options,
     while ((status = rec_next_key(cli->reader, rec, &at, &key, &value, &cli->err)) > 0) {
         node = node || rec_str_is(key, "node");
         nic = nic || rec_str_is(key, "nic");
-        if (!replaced(options, tables, key))
+        if (!replaced(options, tables, key) && !left_out(tables, key, value, dropped))
             fprintf(text.out, "\t%.*s=%.*s", (int)key.len, key.ptr, (int)value.len,
                     value.ptr);
     }
@@ -427,6 +485,11 @@ write_line(struct cli *cli, const struct mix_options *options,
     if (!nic && tables->nic[0])
         add_key(text.out, "nic", tables->nic);
     fputc('\n', text.out);
+    if (*dropped)
+        cli_warn(cli,
+                 "the arguments describe the model, and what they leave out is as "
+                 "Megatron-LM has it; of the record do not count: %s",
+                 dropped);
     *line = rec_text_close(&text, &cli->err);
     return *line && status == 0;
 }

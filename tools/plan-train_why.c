@@ -10,11 +10,14 @@
 static void
 format_memory(const struct parallel_memory *memory, char text[160])
 {
+    char over[40] = "";
+    if (memory->overhead > 0)
+        snprintf(over, sizeof over, ", overhead %.3g", memory->overhead / 1e9);
     snprintf(text, 160,
              "weights %.3g, gradients %.3g, optimizer %.3g, activations %.3g, working "
-             "%.3g GB",
+             "%.3g%s GB",
              memory->weights / 1e9, memory->gradients / 1e9, memory->optimizer / 1e9,
-             memory->activations / 1e9, memory->working / 1e9);
+             memory->activations / 1e9, memory->working / 1e9, over);
 }
 
 /* Of the mix that needs least. False: *err. */

@@ -391,8 +391,8 @@ struct parallel_tables {
     uint32_t servers; /* of a cluster, which a mix may not need more of; 0: no limit */
 };
 
-/** What connects devices: the fabric whose name is that of the device up to its memory,
- * as h100 of h100-80; NULL: not known. */
+/** What connects devices: the fabric whose name is that of the device but for its memory,
+ * as h100 of h100-80 and a100-pcie of a100-80-pcie; NULL: not known. */
 const struct collective_fabric *parallel_fabric(const struct collective_table *table,
                                                 const char *device);
 

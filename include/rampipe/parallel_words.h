@@ -7,7 +7,7 @@
  *
  * What a script says is read as a shell reads it, as far as it consists of assignments
  * and arguments: quotes, lists in parentheses, continued lines, variables that it sets
- * itself. Nothing is run.
+ * itself. Nothing is run, and what depends on a condition is refused.
  */
 #ifndef RAMPIPE_PARALLEL_WORDS_H
 #define RAMPIPE_PARALLEL_WORDS_H

@@ -196,7 +196,8 @@ REC_ROW(REACH, ALONE, "reach",
 REC_ROW(FABRIC, ALONE, "fabric",
     "The data sheet of what connects the GPUs of a machine. The name stands for all "
     "systems, and else for all GPUs, whose name begins with it; of several the longest "
-    "counts, and of equal ones the later.",
+    "counts, and of equal ones the later. Training steps take that of the device's name "
+    "without its memory, as a100-pcie of a100-80-pcie.",
     "fabric\ta100\tnvlink\t3e11\t9.2e-6\tpcie=3.15e10\treach=0.76\tsource=data sheet",
     REC_FIELD("NAME", ID, "how names of systems or GPUs begin")
     REC_FIELD("LINK", ID,
@@ -459,7 +460,9 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("mlp", TEXT, "gelu, relu2 (two products) or swiglu (three, the default)")
     REC_KEY("norm", TEXT,
           "rms (the default) or layer (the default if mlp=gelu or relu2)")
-    REC_KEY("positions", COUNT, "learned positions; without it seq if mlp=gelu, else 0")
+    REC_KEY("positions", COUNT,
+          "learned positions, at least seq if there are some; without it seq if mlp=gelu, "
+          "else 0")
     REC_KEY("bias", TEXT,
           "products with a bias, with commas between, or none: qkv, projection, mlp; "
           "without it all if mlp=gelu, else none")
@@ -591,6 +594,9 @@ REC_ROW(TRAINING, ALONE, "training",
           "part of memory=: activations at their peak, bytes")
     REC_KEY("of_working", AMOUNT,
           "part of memory=: a layer that is recomputed, scores of the vocabulary, bytes")
+    REC_KEY("of_overhead", AMOUNT,
+          "part of memory=: overhead= of the stack, scores that the last device of a "
+          "pipeline keeps (reserved=), bytes; without it none")
     REC_KEY("days", AMOUNT, "days of training with the tokens of steptime --tokens")
     REC_KEY("dollars", AMOUNT, "US$ of that training, at the price of steptime --price")
     REC_KEY("closed", AMOUNT, "plan-train(1): seconds by the closed form")
@@ -648,7 +654,8 @@ REC_ROW(SPENT, ALONE, "spent",
     REC_KEY("of_gradients", AMOUNT, "bytes")
     REC_KEY("of_optimizer", AMOUNT, "bytes")
     REC_KEY("of_activations", AMOUNT, "bytes, at their peak")
-    REC_KEY("of_working", AMOUNT, "bytes"))
+    REC_KEY("of_working", AMOUNT, "bytes")
+    REC_KEY("of_overhead", AMOUNT, "bytes, of stacks that have one"))
 
 REC_ROW(SCHEDULE, ALONE, "schedule",
     "An order of one's own in which the devices of a pipeline run the passes of a step; "

@@ -48,6 +48,10 @@ near_ranks(const struct collective_groups *groups, uint64_t ranks)
  * So at pieces of one size, the time of two groups and with it that of any other one lies
  * on a line in n. A switch of states is where it is in other groups with such a piece,
  * not where it is with such a buffer. An all-to-all sends n - 1 pieces, likewise.
+ *
+ * Beyond both groups the line would also carry on what their measurements are off, and
+ * between two groups next to each other it may fall. There a further rank costs at least
+ * its piece, at the bandwidth of the larger group with its largest buffers.
  */
 static double
 ring(const struct collective_groups *groups, const struct collective_series *a,
@@ -58,6 +62,14 @@ ring(const struct collective_groups *groups, const struct collective_series *a,
     double from = collective_curve(groups->table, a, piece * (double)a->ranks);
     double to = collective_curve(groups->table, b, piece * (double)b->ranks);
 
+    if (ranks > b->ranks) {
+        double least, largest, further = (double)(ranks - b->ranks);
+        collective_range(groups->table, b, &least, &largest);
+        least = (collective_curve(groups->table, b, 2 * largest) -
+                 collective_curve(groups->table, b, largest)) *
+                piece / largest;
+        return fmax(from + (to - from) * steps, to + least * further);
+    }
     return from + (to - from) * steps;
 }
 

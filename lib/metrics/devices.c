@@ -25,7 +25,8 @@ enum { OF_WEIGHTS, OF_GRADIENTS, OF_OPTIMIZER, OF_ACTIVATIONS, OF_WORKING, NMEMO
        OF_ALL = NMEMORY };
 
 static const char *const keys[] = {PARTS(PART_KEY) "of_weights", "of_gradients",
-                                   "of_optimizer", "of_activations", "of_working"};
+                                   "of_optimizer", "of_activations", "of_working",
+                                   "of_overhead"};
 static const struct metrics_sum sums[NSUMS] = {PARTS(PART_SUM) {AT_END, false},
                                                {AT_END, false}};
 
@@ -63,7 +64,7 @@ static bool
 take(void *kept, const struct rec_reader *reader, const struct rec *rec,
      const double key[], struct metrics_case *one, struct rec_error *err)
 {
-    double seconds, all = 0;
+    double seconds, all = isnan(key[DEVICES + NMEMORY]) ? 0 : key[DEVICES + NMEMORY];
     (void)kept;
     if (!rec_get_number(reader, rec, 3, &seconds, err))
         return false;

@@ -9,14 +9,14 @@ bool
 parallel_is_answer(struct rec_str key)
 {
     static const char *const keys[] = {
-        "seconds",      "memory",         "why",        "error",      "how",
-        "law",          "samples_s",      "tokens_s",   "mfu",        "mfu_causal",
-        "hfu",          "hfu_causal",     "bubble",     "exposed_tp", "exposed_pp",
-        "exposed_dp",   "exposed_cp",     "exposed_ep", "of_weights", "of_gradients",
-        "of_optimizer", "of_activations", "of_working", "days",       "dollars",
-        "closed",       "bound",          "cost",       "vary",       "factor",
-        "frontier",     "kept",           "p10",        "p90",        "from_table",
-        "from_form"};
+        "seconds",      "memory",         "why",        "error",       "how",
+        "law",          "samples_s",      "tokens_s",   "mfu",         "mfu_causal",
+        "hfu",          "hfu_causal",     "bubble",     "exposed_tp",  "exposed_pp",
+        "exposed_dp",   "exposed_cp",     "exposed_ep", "of_weights",  "of_gradients",
+        "of_optimizer", "of_activations", "of_working", "of_overhead", "days",
+        "dollars",      "closed",         "bound",      "cost",        "vary",
+        "factor",       "frontier",       "kept",       "p10",         "p90",
+        "from_table",   "from_form"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (rec_str_is(key, keys[i]))
             return true;
@@ -31,6 +31,8 @@ write_memory(struct rec_writer *writer, const struct parallel_memory *m)
     rec_num_key(writer, "of_optimizer", m->optimizer);
     rec_num_key(writer, "of_activations", m->activations);
     rec_num_key(writer, "of_working", m->working);
+    if (m->overhead > 0)
+        rec_num_key(writer, "of_overhead", m->overhead);
 }
 
 /* What fits where the mix does not, of what changes least of it, into text. */

@@ -83,6 +83,10 @@ read_model(struct parallel_key *f, struct parallel_question *q)
         f->ok = rec_reader_fail(f->reader, f->err, "experts need topk= and expert_ffn=");
     if (f->ok && t->kv_heads == 0)
         f->ok = rec_reader_fail(f->reader, f->err, "kv must be at least 1");
+    if (f->ok && t->positions > 0 && t->positions < q->sequence)
+        f->ok = rec_fail(f->err, REC_NO,
+                         "seq is %.0f, but the model has positions for %u tokens",
+                         q->sequence, t->positions);
     if (f->ok)
         check_model(f, t);
 }
@@ -229,15 +233,44 @@ find_stack(const struct parallel_key *f, const struct parallel_tables *tables,
     return like ? like : chip ? chip : other;
 }
 
+/* How many parts a name has, between dashes, if all of them stand in `device` in this
+ * order, the first in front; else 0. */
+static unsigned
+parts_in(const char *name, const char *device)
+{
+    struct rec_str left = rec_str(device), rest = rec_str(name), part, other;
+    unsigned n = 0;
+    for (; rec_str_split(&rest, '-', &part); n++)
+        do {
+            if (!rec_str_split(&left, '-', &other) ||
+                (n == 0 && !rec_str_eq(part, other)))
+                return 0;
+        } while (!rec_str_eq(part, other));
+    return n;
+}
+
 const struct collective_fabric *
 parallel_fabric(const struct collective_table *table, const char *device)
 {
-    size_t length = strcspn(device, "-");
-    for (size_t i = table->nfabrics; i-- > 0;)
-        if (strlen(table->fabric[i].name) == length &&
-            strncmp(table->fabric[i].name, device, length) == 0)
-            return &table->fabric[i];
-    return NULL;
+    const struct collective_fabric *best = NULL;
+    unsigned most = 0;
+    for (size_t i = table->nfabrics; i-- > 0;) {
+        unsigned parts = parts_in(table->fabric[i].name, device);
+        if (parts > most) {
+            most = parts;
+            best = &table->fabric[i];
+        }
+    }
+    return best;
+}
+
+/* The system whose collectives those of a device are. Its fabric is found by how its name
+ * begins; the name of a100-80-pcie does not begin with a100-pcie. */
+static const char *
+system_of(const struct parallel_question *q, const struct collective_fabric *fabric)
+{
+    bool begins = strncmp(q->device, fabric->name, strlen(fabric->name)) == 0;
+    return begins ? q->device : fabric->name;
 }
 
 /* No device has this name: names those that a question can be about. */
@@ -306,7 +339,7 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
     m->inside_latency = fabric->latency;
     m->adapter = fabric->adapter;
     m->table = tables->collectives;
-    m->system = q->device;
+    m->system = system_of(q, fabric);
     if (!rec_key_number(f->reader, f->rec, "nic", &m->adapter, f->err))
         return false;
     if (m->adapter <= 0 && parallel_ranks(&q->mix) > m->node)

@@ -198,10 +198,11 @@ try_micro(struct walk *w, size_t e, struct rec_error *err)
         }
         m = each / mix->micro;
         if (mix->vp > 1 && m % mix->pp != 0) {
-            refuse(w, 5,
-                   "chunks (vp=%u) take microbatches in groups of pp=%u, which does not "
-                   "divide the %u microbatches of a replica",
-                   mix->vp, mix->pp, m);
+            refuse(
+                w, 5,
+                "with chunks (vp=%u) only groups of pp=%u microbatches are tried, which "
+                "does not divide the %u of a replica%s",
+                mix->vp, mix->pp, m, m > mix->pp ? "; steptime takes them" : "");
             continue;
         }
         if (!rec_limit(&w->search->limit, (double)w->found->mixes, "mixes", err) ||

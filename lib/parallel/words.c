@@ -24,7 +24,17 @@ struct reading {
     size_t length, size;
     bool unknown; /* of the word: it has something that is not known here */
     int depth;    /* of values that have words themselves */
+    int branches; /* of if and case that are open */
+    enum { ALWAYS, TESTED, PERHAPS } line; /* it has a test; && or || behind it */
+    const char *said;                      /* the word that is taken */
 };
+
+/* Does it depend on the run whether what is read now counts? */
+static bool
+perhaps(const struct reading *r)
+{
+    return r->branches > 0 || r->line == PERHAPS;
+}
 
 /* ---- keys -------------------------------------------------------------------- */
 
@@ -77,10 +87,32 @@ parallel_words_ignore(struct parallel_words *args, const char *word,
     return true;
 }
 
+/* Nodes that are said behind the number of all devices count: what is said last does. */
+static bool
+count_devices(struct reading *r, const char *key)
+{
+    const char *nodes = parallel_words_find(r->args, ".nodes");
+    const char *each = parallel_words_find(r->args, ".each");
+    char text[32];
+    if (!nodes || !each || !parallel_words_find(r->args, "gpus") ||
+        (strcmp(key, ".nodes") != 0 && strcmp(key, ".each") != 0))
+        return true;
+    snprintf(text, sizeof text, "%.0f", strtod(nodes, NULL) * strtod(each, NULL));
+    return parallel_words_set(r->args, "gpus", text, r->err);
+}
+
 static bool
 set(struct reading *r, const char *key, const char *value)
 {
-    return parallel_words_set(r->args, key, value, r->err);
+    const char *is = parallel_words_find(r->args, key);
+    bool same = is && (strcmp(key, "overlap") == 0 ? strstr(is, value) != NULL
+                                                   : strcmp(is, value) == 0);
+    if (perhaps(r) && !same)
+        return rec_fail(r->err, REC_DATA,
+                        "%s depends on a condition, which is not known without running "
+                        "the script",
+                        r->said);
+    return parallel_words_set(r->args, key, value, r->err) && count_devices(r, key);
 }
 
 static bool
@@ -121,6 +153,7 @@ take(struct reading *r, const struct parallel_arg_row *row, const char *said,
      const char *value)
 {
     char to[40];
+    r->said = said;
     switch (row->how) {
     case PARALLEL_ARG_FLAG: return set(r, row->key, row->text);
     case PARALLEL_ARG_TRUE: return !is_true(value) || set(r, row->key, row->text);
@@ -297,6 +330,7 @@ expand(struct reading *r)
     if (braces && *r->at != '}') {
         if (v && *v->value && *r->at != '[' && !put(r, v->value, strlen(v->value)))
             return false;
+        r->unknown = r->unknown || (v && v->unknown);
         if (v)
             v->used = true;
         return expand_else(r, name, n, v);
@@ -308,11 +342,57 @@ expand(struct reading *r)
     return !v || put(r, v->value, strlen(v->value));
 }
 
+/* Stands in a text of several words where something is not known: only the word that it
+ * is in is not known then. */
+static const char UNKNOWN = '\1';
+
+static bool
+expand_marked(struct reading *r)
+{
+    bool before = r->unknown, ok;
+    size_t at = r->length;
+    r->unknown = false;
+    ok = expand(r);
+    if (ok && r->unknown && (r->length == at || !strchr(r->word + at, UNKNOWN)))
+        ok = put(r, &UNKNOWN, 1);
+    r->unknown = r->unknown || before;
+    return ok;
+}
+
+static void
+unmark(struct reading *r)
+{
+    char *to = r->word;
+    for (const char *from = r->word; *from; from++)
+        if (*from != UNKNOWN)
+            *to++ = *from;
+    *to = '\0';
+    r->length = (size_t)(to - r->word);
+}
+
 static bool
 separates(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ';' || c == '(' ||
            c == ')' || c == '&' || c == '|';
+}
+
+/* Goes to the next word. What stands behind a test and && or || is perhaps run. */
+static void
+skip(struct reading *r)
+{
+    for (;;) {
+        while (separates(*r->at) || (r->at[0] == '\\' && r->at[1] == '\n')) {
+            if (*r->at == '\n' || *r->at == ';')
+                r->line = ALWAYS;
+            else if ((*r->at == '&' || *r->at == '|') && r->line == TESTED)
+                r->line = PERHAPS;
+            r->at += *r->at == '\\' ? 2 : 1;
+        }
+        if (*r->at != '#')
+            return;
+        r->at += strcspn(r->at, "\n");
+    }
 }
 
 /* 1: r->word is the next word; 0: the end; -1: *err. */
@@ -323,13 +403,7 @@ next_word(struct reading *r)
     bool any = false;
     r->length = 0;
     r->unknown = false;
-    for (;;) {
-        while (separates(*r->at) || (r->at[0] == '\\' && r->at[1] == '\n'))
-            r->at += *r->at == '\\' ? 2 : 1;
-        if (*r->at != '#')
-            break;
-        r->at += strcspn(r->at, "\n");
-    }
+    skip(r);
     while (*r->at && (quote || !separates(*r->at))) {
         char c = *r->at++;
         any = true;
@@ -337,8 +411,10 @@ next_word(struct reading *r)
             quote = '\0';
         else if (!quote && (c == '\'' || c == '"'))
             quote = c;
+        else if (c == UNKNOWN)
+            r->unknown = true;
         else if (c == '$' && quote != '\'') {
-            if (!expand(r))
+            if (!expand_marked(r))
                 return -1;
         } else if (c == '\\' && quote != '\'' && *r->at) {
             if (*r->at != '\n' && !put(r, r->at, 1))
@@ -347,7 +423,11 @@ next_word(struct reading *r)
         } else if (!put(r, &c, 1))
             return -1;
     }
-    return any ? put(r, "", 0) ? 1 : -1 : 0;
+    if (any && !put(r, "", 0))
+        return -1;
+    if (any && !strpbrk(r->word, " \t\n")) /* it is one word: r->unknown is enough */
+        unmark(r);
+    return any;
 }
 
 /* ---- arguments and variables --------------------------------------------------- */
@@ -390,8 +470,11 @@ static bool read_words(struct reading *r);
 static bool
 read_inside(struct reading *r, const char *value)
 {
-    struct reading inside = {
-        .args = r->args, .at = value, .err = r->err, .depth = r->depth + 1};
+    struct reading inside = {.args = r->args,
+                             .at = value,
+                             .err = r->err,
+                             .depth = r->depth + 1,
+                             .branches = perhaps(r)};
     bool ok = r->depth > 3 ? rec_fail(r->err, REC_DATA, "too many values in values")
                            : read_words(&inside);
     free(inside.word);
@@ -404,7 +487,7 @@ assign(struct reading *r, const char *name, size_t length, const char *value,
        bool unknown)
 {
     const struct parallel_arg_row *row = find_row(parallel_variable_rows, name, length);
-    struct variable v = {.used = row != NULL, .unknown = unknown};
+    struct variable v = {.used = row != NULL, .unknown = unknown || perhaps(r)};
     char said[64];
     snprintf(said, sizeof said, "%.*s", (int)length, name);
     if (!(v.name = rec_arena_copy(&r->args->arena, rec_str(said), r->err)) ||
@@ -425,6 +508,15 @@ assign(struct reading *r, const char *name, size_t length, const char *value,
                : take(r, row, said, v.value);
 }
 
+/* 1: the word opens a branch of the script; -1: it closes one. */
+static int
+opens(const char *word)
+{
+    if (strcmp(word, "if") == 0 || strcmp(word, "case") == 0)
+        return 1;
+    return strcmp(word, "fi") == 0 || strcmp(word, "esac") == 0 ? -1 : 0;
+}
+
 /* --name or --name=value; the next word may be its value. */
 static bool
 read_argument(struct reading *r)
@@ -440,7 +532,8 @@ read_argument(struct reading *r)
     } else if (!row || has_value(row)) {
         before = r->at;
         ok = next_word(r) >= 0;
-        if (ok && (r->length == 0 || strncmp(r->word, "--", 2) == 0) && !r->unknown) {
+        if (ok && !r->unknown &&
+            (r->length == 0 || strncmp(r->word, "--", 2) == 0 || opens(r->word) != 0)) {
             r->at = before; /* it has no value */
             if (r->word)
                 r->word[0] = '\0';
@@ -463,6 +556,9 @@ read_words(struct reading *r)
     while ((status = next_word(r)) > 0) {
         size_t n = name_length(r->word);
         bool ok = true;
+        r->branches += opens(r->word) + (r->branches == 0 && opens(r->word) < 0);
+        if (r->word[0] == ']' && r->line == ALWAYS)
+            r->line = TESTED;
         if (strncmp(r->word, "--", 2) == 0 && strpbrk(r->word, " \t\n"))
             continue; /* a variable that was read when it was set */
         if (strncmp(r->word, "--", 2) == 0 && r->word[2])
