@@ -461,8 +461,8 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("norm", TEXT,
           "rms (the default) or layer (the default if mlp=gelu or relu2)")
     REC_KEY("positions", COUNT,
-          "learned positions, at least seq if there are some; without it seq if mlp=gelu, "
-          "else 0")
+          "learned positions, at least seq if there are some; without it seq if "
+          "mlp=gelu, else 0")
     REC_KEY("bias", TEXT,
           "products with a bias, with commas between, or none: qkv, projection, mlp; "
           "without it all if mlp=gelu, else none")

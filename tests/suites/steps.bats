@@ -30,7 +30,7 @@ below() {
     predict --how table.tsv >got 2>told && return 1
     mapfile -t lines <got
     [[ ${lines[0]} == a$'\t'0.* && ${lines[0]} == *"products"* ]]
-    [[ ${lines[1]} == b$'\t'nan$'\t'nan* && ${lines[1]} == *"no device 'abacus'"* ]]
+    [[ ${lines[1]} == b$'\t'nan$'\t'nan* && ${lines[1]} == *"got 'abacus'"* ]]
     grep -q '1 rows that do not say it (a, ...): microbatches of one sample' told
     grep -q '(a, ...): nothing recomputed' told
     grep -q '1 of 2 rows have no prediction' told
