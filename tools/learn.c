@@ -100,51 +100,11 @@ read_objective(struct learning *l, const char *text)
     return true;
 }
 
+/* What excludes each other, or would do nothing. */
 static bool
-read_options(struct learning *l, const struct learn_args *args)
+check_options(const struct learning *l, const struct learn_args *args)
 {
-    struct learn_options *o = &l->options;
     struct cli *cli = l->cli;
-    uint64_t seed, units, value_units = 0, final,
-                          threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
-    double minutes = args->generations_given && !args->minutes_given ? INFINITY : 1;
-
-    o->generations = UINT64_MAX;
-    l->single = (struct learn_single){.cli = cli,
-                                      .options = o,
-                                      .settings = &l->settings,
-                                      .value_margin = NAN,
-                                      .shared = args->shared_flag};
-    l->settings = (struct learn_settings){.cli = cli,
-                                          .loads = args->loads_arg,
-                                          .fractions = args->fractions_arg,
-                                          .steps = args->steps_arg};
-    if (!read_clusters(l, args) || !learn_settings_check(&l->settings) ||
-        !read_objective(l, args->objective_arg) ||
-        !cli_count(cli, "jobs", args->jobs_arg, 1, 100000000, &l->course.jobs) ||
-        (args->minutes_given &&
-         !cli_amount(cli, "minutes", args->minutes_arg, false, &minutes)) ||
-        (args->generations_given && !cli_count(cli, "generations", args->generations_arg,
-                                               0, 100000000, &o->generations)) ||
-        (args->threads_given &&
-         !cli_count(cli, "threads", args->threads_arg, 1, 1024, &threads)) ||
-        !cli_count(cli, "units", args->units_arg, 0, ALLOC_UNITS_MAX, &units) ||
-        !cli_amount(cli, "sigma", args->sigma_arg, false, &o->sigma) ||
-        !cli_count(cli, "held-out", args->held_out_arg, 0, 1000000, &l->held_out) ||
-        !cli_count(cli, "value-jobs", args->value_jobs_arg, 0, 1000000000000,
-                   &l->single.value_jobs) ||
-        (args->value_units_given && !cli_count(cli, "value-units", args->value_units_arg,
-                                               16, ALLOC_VALUE_UNITS, &value_units)) ||
-        (args->value_margin_given &&
-         !cli_amount(cli, "value-margin", args->value_margin_arg, false,
-                     &l->single.value_margin)) ||
-        !cli_count(cli, "taught-jobs", args->taught_jobs_arg, 1, 1000000000000,
-                   &l->single.taught_jobs) ||
-        !cli_count(cli, "final", args->final_arg, 0, 100000, &final) ||
-        !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX / 2, &seed))
-        return false;
-    if (!(o->sigma > 0))
-        return cli_usage(cli, "--sigma must be above 0");
     if (args->shared_flag && args->by_shape_flag)
         return cli_usage(cli, "--shared and --by-shape exclude each other");
     if (args->init_given && args->units_given)
@@ -160,20 +120,40 @@ read_options(struct learning *l, const struct learn_args *args)
         !args->values_given)
         return cli_usage(
             cli, "--value-jobs, --value-units and --value-margin are for --values");
-    if (l->single.value_jobs > 0 && l->single.value_jobs < ALLOC_VALUE_STREAMS)
-        return cli_usage(cli,
-                         "--value-jobs must be 0 or at least %d, a job in each stream",
-                         ALLOC_VALUE_STREAMS);
-    if (value_units % 16)
-        return cli_usage(cli, "--value-units must be a multiple of 16");
     if (args->taught_given != args->teacher_given ||
         (args->taught_jobs_given && !args->taught_given))
         return cli_usage(cli, "--taught needs a --teacher, which is, as --taught-jobs, "
                               "for nothing else");
     if (args->held_out_given && l->held_out > 0 && !cli->verbose)
         return cli_usage(cli, "--held-out is for -v, which tells what comes of it");
-    if (!cli->verbose)
-        l->held_out = 0;
+    return true;
+}
+
+/* How long each expert is trained, and how it begins. */
+static bool
+read_training(struct learning *l, const struct learn_args *args)
+{
+    struct learn_options *o = &l->options;
+    struct cli *cli = l->cli;
+    uint64_t seed, units, final, threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    double minutes = args->generations_given && !args->minutes_given ? INFINITY : 1;
+
+    o->generations = UINT64_MAX;
+    if (!cli_count(cli, "jobs", args->jobs_arg, 1, 100000000, &l->course.jobs) ||
+        (args->minutes_given &&
+         !cli_amount(cli, "minutes", args->minutes_arg, false, &minutes)) ||
+        (args->generations_given && !cli_count(cli, "generations", args->generations_arg,
+                                               0, 100000000, &o->generations)) ||
+        (args->threads_given &&
+         !cli_count(cli, "threads", args->threads_arg, 1, 1024, &threads)) ||
+        !cli_count(cli, "units", args->units_arg, 0, ALLOC_UNITS_MAX, &units) ||
+        !cli_amount(cli, "sigma", args->sigma_arg, false, &o->sigma) ||
+        !cli_count(cli, "held-out", args->held_out_arg, 0, 1000000, &l->held_out) ||
+        !cli_count(cli, "final", args->final_arg, 0, 100000, &final) ||
+        !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX / 2, &seed))
+        return false;
+    if (!(o->sigma > 0))
+        return cli_usage(cli, "--sigma must be above 0");
     l->select = args->select_flag;
     if (l->select) {
         o->generations = final = 0;
@@ -182,30 +162,83 @@ read_options(struct learning *l, const struct learn_args *args)
     o->seed = (uint32_t)seed;
     o->threads = (uint32_t)threads;
     o->final = (uint32_t) final;
-    l->course.stop = is_interrupted;
-    l->options.by_shape = args->by_shape_flag;
-    l->inputs.apart = args->apart_flag;
     o->seconds = 60 * minutes;
+    o->by_shape = args->by_shape_flag;
     l->units = (uint32_t)units;
-    l->single.value_units = (uint32_t)value_units;
-    l->single.values = args->values_given ? args->values_arg : NULL;
-    l->single.taught = args->taught_given ? args->taught_arg : NULL;
-    l->single.teacher = args->teacher_arg;
-    if (!args->init_given)
-        return true;
+    l->course.stop = is_interrupted;
+    l->inputs.apart = args->apart_flag;
+    return true;
+}
+
+/* Values of states, and what experts are taught. */
+static bool
+read_values(struct learning *l, const struct learn_args *args)
+{
+    struct learn_single *single = &l->single;
+    struct cli *cli = l->cli;
+    uint64_t units = 0;
+    *single = (struct learn_single){.cli = cli,
+                                    .options = &l->options,
+                                    .settings = &l->settings,
+                                    .value_margin = NAN,
+                                    .shared = args->shared_flag};
+    if (!cli_count(cli, "value-jobs", args->value_jobs_arg, 0, 1000000000000,
+                   &single->value_jobs) ||
+        (args->value_units_given && !cli_count(cli, "value-units", args->value_units_arg,
+                                               16, ALLOC_VALUE_UNITS, &units)) ||
+        (args->value_margin_given &&
+         !cli_amount(cli, "value-margin", args->value_margin_arg, false,
+                     &single->value_margin)) ||
+        !cli_count(cli, "taught-jobs", args->taught_jobs_arg, 1, 1000000000000,
+                   &single->taught_jobs))
+        return false;
+    if (single->value_jobs > 0 && single->value_jobs < ALLOC_VALUE_STREAMS)
+        return cli_usage(cli,
+                         "--value-jobs must be 0 or at least %d, a job in each stream",
+                         ALLOC_VALUE_STREAMS);
+    if (units % 16)
+        return cli_usage(cli, "--value-units must be a multiple of 16");
+    single->value_units = (uint32_t)units;
+    single->values = args->values_given ? args->values_arg : NULL;
+    single->taught = args->taught_given ? args->taught_arg : NULL;
+    single->teacher = args->teacher_arg;
+    return true;
+}
+
+/* The policy that training begins with. Jobs are placed as it was trained. */
+static bool
+read_start(struct learning *l, const struct learn_args *args)
+{
+    struct cli *cli = l->cli;
     if (!(l->start = alloc_scorer_read(args->init_arg, &cli->err)))
         return false;
-    for (uint32_t e = 0; (o->generations > 0 || l->select) && e < l->start->nexperts; e++)
+    for (uint32_t e = 0;
+         (l->options.generations > 0 || l->select) && e < l->start->nexperts; e++)
         if (l->start->expert[e].value)
             return cli_usage(cli,
                              "%s has values of states, which training would drop: keep "
                              "them with --generations 0",
                              args->init_arg);
-    /* Jobs are placed as the policy was trained. */
     for (uint32_t i = 0; !args->heuristic_given && i < l->nclusters; i++)
         if (!alloc_cluster_follow(cli, l->start->ways, &l->clusters[i]))
             return false;
     return true;
+}
+
+static bool
+read_options(struct learning *l, const struct learn_args *args)
+{
+    l->settings = (struct learn_settings){.cli = l->cli,
+                                          .loads = args->loads_arg,
+                                          .fractions = args->fractions_arg,
+                                          .steps = args->steps_arg};
+    if (!read_clusters(l, args) || !learn_settings_check(&l->settings) ||
+        !read_objective(l, args->objective_arg) || !read_training(l, args) ||
+        !check_options(l, args) || !read_values(l, args))
+        return false;
+    if (!l->cli->verbose)
+        l->held_out = 0;
+    return !args->init_given || read_start(l, args);
 }
 
 /* Settings of the same load and fraction share an expert; with --by-shape only those on
