@@ -35,7 +35,8 @@ struct policy {
     double made;
     struct rec_limit limit;
     bool warned;
-    bool assumed; /* no option says what the cluster is */
+    bool assumed;  /* no option says what the cluster is, and degrees depend on it */
+    uint32_t most; /* the largest degree that may be offered */
 };
 
 void
@@ -78,7 +79,9 @@ read_policy(struct policy *p, const struct partition_args *args)
         !cli_limit(cli, args->limit_arg, &p->limit))
         return false;
     p->policy = &alloc_policies[choice];
-    p->assumed = !args->cluster_given && !args->shape_given;
+    p->most = (uint32_t)most;
+    p->assumed = !args->cluster_given && !args->shape_given &&
+                 strcmp(p->policy->name, "none") != 0;
     limit = most;
     if (colon &&
         (!p->policy->limited || !rec_parse_uint(rec_str(colon + 1), &limit) || limit < 1))
@@ -193,14 +196,35 @@ take_job(struct policy *p, const struct rec *rec)
     return true;
 }
 
+/* Warns of a cluster in the stream, unless it holds the degrees that are offered anyway.
+ * One that cannot be read is left to the allocator. */
+static bool
+take_cluster(struct policy *p, const struct rec *rec)
+{
+    struct rec_error err = {.code = REC_DATA};
+    uint32_t *valid = p->offered, n = 0;
+    struct net *net = net_read(p->cli->reader, rec, &err);
+    bool read = net && net_close(net, &err);
+    if (read)
+        n = alloc_valid_degrees(net, p->most, valid);
+    net_free(net);
+    if (!read && err.code != REC_DATA) {
+        p->cli->err = err;
+        return false;
+    }
+    if (n != p->offer.nvalid || memcmp(valid, p->valid, n * sizeof *valid) != 0)
+        cli_warn(p->cli,
+                 "the stream has a cluster, but the policy has that of --shape in "
+                 "mind: say --cluster");
+    return true;
+}
+
 static bool
 take(struct policy *p, const struct rec *rec)
 {
     enum graph_taken taken;
-    if (rec->type == REC_CLUSTER && p->assumed)
-        cli_warn(p->cli,
-                 "the stream has a cluster, but the policy has that of --shape in "
-                 "mind: say --cluster");
+    if (rec->type == REC_CLUSTER && p->assumed && !take_cluster(p, rec))
+        return false;
     if (!graph_reading_take(&p->reading, p->cli->reader, rec, &taken, &p->cli->err))
         return false;
     if (taken == GRAPH_JOB_TAKEN)
