@@ -161,7 +161,16 @@ failed_op(const struct alloc_decision *decision)
     return &graph->op[graph->member[graph->unit[decision->failed].first]];
 }
 
-/* Writes which op could not be placed, and how much memory it lacks. */
+/* Writes which op could not be placed; an action says so itself. */
+static void
+name_op(const struct allocator *r, const struct alloc_decision *decision)
+{
+    const struct graph_op *op = failed_op(decision);
+    if (decision->op == GRAPH_NONE)
+        rec_text_key(r->cli->writer, "op", op->of ? op->of : op->id);
+}
+
+/* Writes how much memory it lacks, too. */
 static void
 explain_no_memory(const struct allocator *r, const struct alloc_decision *decision)
 {
@@ -170,8 +179,7 @@ explain_no_memory(const struct allocator *r, const struct alloc_decision *decisi
     double needs = place_part_memory(graph, decision->failed);
     double all = graph_memory_held(graph);
 
-    if (decision->op == GRAPH_NONE)
-        rec_text_key(r->cli->writer, "op", op->of ? op->of : op->id);
+    name_op(r, decision);
     rec_num_key(r->cli->writer, "needs", needs);
     rec_num_key(r->cli->writer, "missing", needs - decision->left);
     if (op->pass != GRAPH_TASK)
@@ -238,6 +246,8 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
                           decision->graph);
         if (strcmp(decision->cause, "no_memory") == 0)
             explain_no_memory(r, decision);
+        else if (strcmp(decision->cause, "hold_and_release") == 0)
+            name_op(r, decision);
         alloc_decision_explain(decision, r->options.placer.net, writer);
         rec_end(writer);
         if (r->cli->verbose && strcmp(decision->cause, "no_block") == 0)

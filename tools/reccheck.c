@@ -305,7 +305,8 @@ run(struct cli *cli, const struct reccheck_args *args)
 {
     if (args->man_given || args->list_given) {
         if (args->man_given + args->list_given + args->pass_given + args->seal_given > 1u)
-            return cli_usage(cli, "give one of --pass or --seal, --man and --list");
+            return cli_usage(cli,
+                             "--man, --list, and --pass or --seal exclude each other");
         if (cli->nfiles > 0)
             return cli_usage(cli, "--man and --list read no stream: leave out %s",
                              cli->files[0]);

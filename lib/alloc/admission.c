@@ -242,7 +242,8 @@ turn_away(struct alloc_admission *a, const struct graph_job *job, struct rec_err
                                       .graph = a->store->graph[q->graph],
                                       .new_graph = is_new_graph(q)};
     if (!a->options.counted && !q->explained &&
-        (strcmp(q->cause, "no_block") == 0 || strcmp(q->cause, "no_memory") == 0)) {
+        (strcmp(q->cause, "no_block") == 0 || strcmp(q->cause, "no_memory") == 0 ||
+         strcmp(q->cause, "hold_and_release") == 0)) {
         const struct trial *trial = question_explain(q, err);
         if (!trial)
             return false;
