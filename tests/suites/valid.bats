@@ -32,7 +32,7 @@ other+="|no model record|a second model|has no config|there is no stage to serve
 # The streams that the cases of a tool hold, and those that its tables of edits make of one, in $BATS_TEST_TMPDIR.
 streams_of() {
     local case edit n=0
-    find "$1" -mindepth 2 -maxdepth 2 '(' -name 'in.*' -o -name '*.rec' ')' ! -name '*.[tc]sv' | sort
+    find "$1" -mindepth 2 -maxdepth 2 -type f '(' -name 'in.*' -o -name '*.rec' ')' ! -name '*.[tc]sv' | sort
     for case in $(grep -l "^done <<'EDITS'" "$1"/*/cmd); do
         while IFS= read -r edit; do
             n=$((n + 1))
