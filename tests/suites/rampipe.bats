@@ -32,6 +32,8 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces"
 
 @test "rampipe: help finds the page of a mode, of words; none is status 1" {
     rampipe help preempt | grep -q '^Usage: tracegen preempt'
+    rampipe help tracegen preempt | grep -q '^Usage: tracegen preempt'
+    [ "$(rampipe help '' 2>&1)" = "$(rampipe --help)" ]
     rampipe help weibull | grep -q 'docs/spot.md: '
     # several words, the beginning of a word, words of the field, tools that no page names for it
     rampipe help bubble pipeline | grep -q '^ .*`--schedule`'
