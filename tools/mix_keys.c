@@ -409,7 +409,7 @@ mix_warn_cluster(const struct cli *cli, const struct mix_options *options,
                  const struct rec *rec)
 {
     if (rec->type == REC_CLUSTER && !options->cluster)
-        cli_warn(cli, "a cluster in the stream changes no answer: say --cluster");
+        cli_warn(cli, "a cluster in the stream changes no answer: give --cluster");
 }
 
 /* Is the key one of a model that arguments of Megatron describe, and leave out? Then it

@@ -214,8 +214,8 @@ take_cluster(struct policy *p, const struct rec *rec)
     }
     if (n != p->offer.nvalid || memcmp(valid, p->valid, n * sizeof *valid) != 0)
         cli_warn(p->cli,
-                 "the stream has a cluster, but the policy has that of --shape in "
-                 "mind: say --cluster");
+                 "the stream has a cluster, but the degrees are for that of "
+                 "--shape: give --cluster");
     return true;
 }
 
