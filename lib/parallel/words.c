@@ -27,17 +27,18 @@ struct reading {
     int branches; /* of if and case that are open */
     int groups;   /* of { and ( that are open and perhaps run */
     bool begins;  /* the next word is that of a command */
-    enum { ALWAYS, TESTED, PERHAPS } line; /* it has a test; && behind it, or || */
-    const char *end;                       /* of the document that is read; or NULL */
-    int outside;                           /* the branches that are open around it */
-    const char *said;                      /* the word that is taken */
+    /* a test stands in it; behind ||, until && without a test; behind a test and && */
+    enum { ALWAYS, TESTED, OTHERWISE, PERHAPS } line;
+    const char *end;  /* of the document that is read; or NULL */
+    int outside;      /* the branches that are open around it */
+    const char *said; /* the word that is taken */
 };
 
 /* Does it depend on the run whether what is read now counts? */
 static bool
 perhaps(const struct reading *r)
 {
-    return r->branches > 0 || r->groups > 0 || r->line == PERHAPS;
+    return r->branches > 0 || r->groups > 0 || r->line >= OTHERWISE;
 }
 
 /* ---- keys -------------------------------------------------------------------- */
@@ -391,8 +392,10 @@ separate(struct reading *r, bool *joins)
     bool twice = (c == '&' || c == '|') && *r->at == c;
     if ((c == '\n' && !*joins) || c == ';')
         r->line = ALWAYS;
-    else if (twice && (c == '|' || r->line == TESTED))
-        r->line = PERHAPS;
+    else if (twice && c == '|')
+        r->line = OTHERWISE;
+    else if (twice && r->line != PERHAPS)
+        r->line = r->line == TESTED ? PERHAPS : ALWAYS;
     else if (c == '(' && *r->at == '(' && r->begins && r->line == ALWAYS)
         r->line = TESTED;
     if (c == '(' && r->branches == 0 && perhaps(r))
@@ -605,9 +608,8 @@ follow(struct reading *r)
         r->groups--;
         r->line = TESTED;
     }
-    if (r->line == ALWAYS &&
-        (r->word[0] == ']' || (r->begins && is_one_of(r->word, tests))))
-        r->line = TESTED;
+    if (r->word[0] == ']' || (r->begins && is_one_of(r->word, tests)))
+        r->line = r->line == ALWAYS ? TESTED : r->line == OTHERWISE ? PERHAPS : r->line;
     r->begins = r->begins && is_one_of(r->word, before);
 }
 
