@@ -628,8 +628,9 @@ read_argument(struct reading *r)
     } else if (!row || has_value(row)) {
         ok = next_word(r) >= 0;
         if (ok && !r->unknown &&
-            (r->length == 0 || strncmp(r->word, "--", 2) == 0 || opens(r) != 0)) {
-            r->at = was.at; /* it has no value */
+            (r->length == 0 || strncmp(r->word, "--", 2) == 0 || opens(r) != 0 ||
+             (!row && r->begins))) {
+            r->at = was.at; /* it has no value, or it is not known whether it has */
             r->line = was.line;
             r->groups = was.groups;
             if (r->word)
