@@ -32,7 +32,7 @@ other+="|no model record|a second model|has no config|there is no stage to serve
 # The streams that the cases of a tool hold, and those that its tables of edits make of one, in $BATS_TEST_TMPDIR.
 streams_of() {
     local case edit n=0
-    ls "$1"/*/in.* "$1"/*/*.rec 2>/dev/null | grep -v '[.][tc]sv$' | sort -u
+    find "$1" -mindepth 2 -maxdepth 2 -type f '(' -name 'in.*' ! -name '*.[tc]sv' -o -name '*.rec' ')' | sort
     for case in $(grep -l "^done <<'EDITS'" "$1"/*/cmd); do
         while IFS= read -r edit; do
             n=$((n + 1))
