@@ -264,9 +264,9 @@ parallel_fabric(const struct collective_table *table, const char *device)
     return best;
 }
 
-/* The system whose collectives those of a device are: the device, if they were measured or
- * its name begins as that of its fabric, by which the fabric is found. That of a100-80-pcie
- * does not begin with a100-pcie. */
+/* The system whose collectives those of a device are: the device, if they were measured
+ * on it, or if its name begins as that of its fabric, which is found so. The name of
+ * a100-80-pcie does not begin with a100-pcie. */
 static const char *
 system_of(const struct collective_table *table, const struct parallel_question *q,
           const struct collective_fabric *fabric)
