@@ -433,6 +433,8 @@ left_out(const struct mix_tables *tables, struct rec_str key, struct rec_str val
         i++;
     if (i == sizeof keys / sizeof *keys)
         return false;
+    if (i > 1 && (rec_str_is(value, "0") || rec_str_is(value, "none")))
+        return true; /* the record says that there is none */
     if (i > 1 || !rec_parse_num(value, &number) ||
         fabs(number * (i == 1 ? strtod(heads, NULL) : 1) -
              strtod(i == 1 ? hidden : heads, NULL)) > 0.5)

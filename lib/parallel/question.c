@@ -264,13 +264,17 @@ parallel_fabric(const struct collective_table *table, const char *device)
     return best;
 }
 
-/* The system whose collectives those of a device are. Its fabric is found by how its name
- * begins; the name of a100-80-pcie does not begin with a100-pcie. */
+/* The system whose collectives those of a device are: the device, if they were measured
+ * on it, or if its name begins as that of its fabric, which is found so. The name of
+ * a100-80-pcie does not begin with a100-pcie. */
 static const char *
-system_of(const struct parallel_question *q, const struct collective_fabric *fabric)
+system_of(const struct collective_table *table, const struct parallel_question *q,
+          const struct collective_fabric *fabric)
 {
-    bool begins = strncmp(q->device, fabric->name, strlen(fabric->name)) == 0;
-    return begins ? q->device : fabric->name;
+    bool own = strncmp(q->device, fabric->name, strlen(fabric->name)) == 0;
+    for (size_t i = 0; !own && i < table->nseries; i++)
+        own = strcmp(table->series[i].system, q->device) == 0;
+    return own ? q->device : fabric->name;
 }
 
 /* No device has this name: names those that a question can be about. */
@@ -339,7 +343,7 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
     m->inside_latency = fabric->latency;
     m->adapter = fabric->adapter;
     m->table = tables->collectives;
-    m->system = system_of(q, fabric);
+    m->system = system_of(tables->collectives, q, fabric);
     if (!rec_key_number(f->reader, f->rec, "nic", &m->adapter, f->err))
         return false;
     if (m->adapter <= 0 && parallel_ranks(&q->mix) > m->node)

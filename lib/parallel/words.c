@@ -25,15 +25,20 @@ struct reading {
     bool unknown; /* of the word: it has something that is not known here */
     int depth;    /* of values that have words themselves */
     int branches; /* of if and case that are open */
-    enum { ALWAYS, TESTED, PERHAPS } line; /* it has a test; && or || behind it */
-    const char *said;                      /* the word that is taken */
+    int groups;   /* of { and ( that are open and perhaps run */
+    bool begins;  /* the next word is that of a command */
+    /* a test stands in it; behind ||, until && without a test; behind a test and && */
+    enum { ALWAYS, TESTED, OTHERWISE, PERHAPS } line;
+    const char *end;  /* of the document that is read; or NULL */
+    int outside;      /* the branches that are open around it */
+    const char *said; /* the word that is taken */
 };
 
 /* Does it depend on the run whether what is read now counts? */
 static bool
 perhaps(const struct reading *r)
 {
-    return r->branches > 0 || r->line == PERHAPS;
+    return r->branches > 0 || r->groups > 0 || r->line >= OTHERWISE;
 }
 
 /* ---- keys -------------------------------------------------------------------- */
@@ -95,8 +100,9 @@ count_devices(struct reading *r, const char *key)
     const char *each = parallel_words_find(r->args, ".each");
     char text[32];
     if (!nodes || !each || !parallel_words_find(r->args, "gpus") ||
-        (strcmp(key, ".nodes") != 0 && strcmp(key, ".each") != 0))
-        return true;
+        (strcmp(key, ".nodes") != 0 && strcmp(key, ".each") != 0) ||
+        nodes[strspn(nodes, "0123456789")] || each[strspn(each, "0123456789")])
+        return true; /* 1:4 nodes, or devices "auto", say no number */
     snprintf(text, sizeof text, "%.0f", strtod(nodes, NULL) * strtod(each, NULL));
     return parallel_words_set(r->args, "gpus", text, r->err);
 }
@@ -377,21 +383,66 @@ separates(char c)
            c == ')' || c == '&' || c == '|';
 }
 
-/* Goes to the next word. What stands behind a test and && or || is perhaps run. */
+/* What stands between words at *r->at. Behind a test and &&, and behind ||, commands are
+ * perhaps run, and so is a group in parentheses there. */
+static void
+separate(struct reading *r, bool *joins)
+{
+    char c = *r->at++;
+    bool twice = (c == '&' || c == '|') && *r->at == c;
+    if ((c == '\n' && !*joins) || c == ';')
+        r->line = ALWAYS;
+    else if (twice && c == '|')
+        r->line = OTHERWISE;
+    else if (twice && r->line != PERHAPS)
+        r->line = r->line == TESTED ? PERHAPS : ALWAYS;
+    else if (c == '(' && *r->at == '(' && r->begins && r->line == ALWAYS)
+        r->line = TESTED;
+    if (c == '(' && r->branches == 0 && perhaps(r))
+        r->groups++;
+    else if (c == ')' && r->branches == 0 && r->groups > 0)
+        r->groups--;
+    if (c != ' ' && c != '\t' && c != '\r') {
+        r->begins = true;
+        *joins = twice || (c == '\n' && *joins);
+    }
+    r->at += twice;
+}
+
+/* Goes to the next word. */
 static void
 skip(struct reading *r)
 {
+    bool joins = false; /* a line that ends in && or || goes on */
     for (;;) {
-        while (separates(*r->at) || (r->at[0] == '\\' && r->at[1] == '\n')) {
-            if (*r->at == '\n' || *r->at == ';')
-                r->line = ALWAYS;
-            else if ((*r->at == '&' || *r->at == '|') && r->line == TESTED)
-                r->line = PERHAPS;
-            r->at += *r->at == '\\' ? 2 : 1;
-        }
-        if (*r->at != '#')
+        if (r->at[0] == '\\' && r->at[1] == '\n')
+            r->at += 2;
+        else if (separates(*r->at))
+            separate(r, &joins);
+        else if (*r->at == '#')
+            r->at += strcspn(r->at, "\n");
+        else
             return;
-        r->at += strcspn(r->at, "\n");
+    }
+}
+
+/* Behind <<: notes where the document ends that begins on the next line. The branches in
+ * it, which may be another language's, end with it. */
+static void
+find_end(struct reading *r)
+{
+    const char *word = r->at + strspn(r->at, "<-"), *line;
+    size_t n;
+    word += strspn(word, " \t\"'\\");
+    n = strcspn(word, " \t\r\n\"';&|()<>");
+    for (line = strchr(word, '\n'); n > 0 && line; line = strchr(line, '\n')) {
+        line += 1 + strspn(line + 1, "\t");
+        if (strncmp(line, word, n) == 0 &&
+            strspn(line + n, " \r") == strcspn(line + n, "\n")) {
+            r->end = line;
+            r->outside = r->branches;
+            return;
+        }
     }
 }
 
@@ -413,7 +464,12 @@ next_word(struct reading *r)
             quote = c;
         else if (c == UNKNOWN)
             r->unknown = true;
-        else if (c == '$' && quote != '\'') {
+        else if (!quote && strncmp(r->at - 1, "<<<", 3) == 0)
+            r->at += 2;
+        else if (!quote && !r->end && c == '<' && *r->at == '<') {
+            find_end(r);
+            r->at++;
+        } else if (c == '$' && quote != '\'') {
             if (!expand_marked(r))
                 return -1;
         } else if (c == '\\' && quote != '\'' && *r->at) {
@@ -474,6 +530,7 @@ read_inside(struct reading *r, const char *value)
                              .at = value,
                              .err = r->err,
                              .depth = r->depth + 1,
+                             .begins = true,
                              .branches = perhaps(r)};
     bool ok = r->depth > 3 ? rec_fail(r->err, REC_DATA, "too many values in values")
                            : read_words(&inside);
@@ -487,7 +544,10 @@ assign(struct reading *r, const char *name, size_t length, const char *value,
        bool unknown)
 {
     const struct parallel_arg_row *row = find_row(parallel_variable_rows, name, length);
-    struct variable v = {.used = row != NULL, .unknown = unknown || perhaps(r)};
+    const struct variable *is = look_up(r, name, length);
+    bool same = is && !is->unknown && strcmp(is->value, value) == 0;
+    struct variable v = {.used = row != NULL,
+                         .unknown = unknown || (perhaps(r) && !same)};
     char said[64];
     snprintf(said, sizeof said, "%.*s", (int)length, name);
     if (!(v.name = rec_arena_copy(&r->args->arena, rec_str(said), r->err)) ||
@@ -508,13 +568,49 @@ assign(struct reading *r, const char *name, size_t length, const char *value,
                : take(r, row, said, v.value);
 }
 
-/* 1: the word opens a branch of the script; -1: it closes one. */
-static int
-opens(const char *word)
+static bool
+is_one_of(const char *word, const char *const *words)
 {
-    if (strcmp(word, "if") == 0 || strcmp(word, "case") == 0)
-        return 1;
-    return strcmp(word, "fi") == 0 || strcmp(word, "esac") == 0 ? -1 : 0;
+    while (*words && strcmp(word, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+/* 1: the word opens a branch of the script; -1: it closes one. Only where a command may
+ * stand: "echo what if" does not. */
+static int
+opens(const struct reading *r)
+{
+    static const char *const open[] = {"if", "case", NULL}, *const close[] = {
+                                                                "fi", "esac", NULL};
+    if (!r->begins || !r->word)
+        return 0;
+    return is_one_of(r->word, open) ? 1 : is_one_of(r->word, close) ? -1 : 0;
+}
+
+/* What the word means for those behind it. */
+static void
+follow(struct reading *r)
+{
+    static const char *const tests[] = {"test", "grep", "which", "command", NULL},
+                             *const before[] = {"if", "then", "elif",  "else",
+                                                "do", "{",    "while", "until",
+                                                "!",  "time", NULL};
+    int change = opens(r);
+    if (r->end && r->at > r->end) {
+        r->branches = r->outside;
+        r->end = NULL;
+    }
+    r->branches += change + (r->branches == 0 && change < 0);
+    if (r->begins && strcmp(r->word, "{") == 0 && perhaps(r))
+        r->groups++;
+    if (r->begins && strcmp(r->word, "}") == 0 && r->groups > 0) {
+        r->groups--;
+        r->line = TESTED;
+    }
+    if (r->word[0] == ']' || (r->begins && is_one_of(r->word, tests)))
+        r->line = r->line == ALWAYS ? TESTED : r->line == OTHERWISE ? PERHAPS : r->line;
+    r->begins = r->begins && is_one_of(r->word, before);
 }
 
 /* --name or --name=value; the next word may be its value. */
@@ -525,19 +621,22 @@ read_argument(struct reading *r)
     const struct parallel_arg_row *row = find_row(parallel_arg_rows, r->word + 2, n);
     bool joined = r->word[2 + n] == '=', ok = true;
     char said[100];
-    const char *before;
+    const struct reading was = *r;
     snprintf(said, sizeof said, "--%.*s", (int)n, r->word + 2);
     if (joined) {
         memmove(r->word, r->word + 3 + n, strlen(r->word + 3 + n) + 1);
     } else if (!row || has_value(row)) {
-        before = r->at;
         ok = next_word(r) >= 0;
         if (ok && !r->unknown &&
-            (r->length == 0 || strncmp(r->word, "--", 2) == 0 || opens(r->word) != 0)) {
-            r->at = before; /* it has no value */
+            (r->length == 0 || strncmp(r->word, "--", 2) == 0 || opens(r) != 0 ||
+             (!row && r->begins))) {
+            r->at = was.at; /* it has no value, or it is not known whether it has */
+            r->line = was.line;
+            r->groups = was.groups;
             if (r->word)
                 r->word[0] = '\0';
         }
+        r->begins = false;
     }
     if (!ok)
         return false;
@@ -556,9 +655,7 @@ read_words(struct reading *r)
     while ((status = next_word(r)) > 0) {
         size_t n = name_length(r->word);
         bool ok = true;
-        r->branches += opens(r->word) + (r->branches == 0 && opens(r->word) < 0);
-        if (r->word[0] == ']' && r->line == ALWAYS)
-            r->line = TESTED;
+        follow(r);
         if (strncmp(r->word, "--", 2) == 0 && strpbrk(r->word, " \t\n"))
             continue; /* a variable that was read when it was set */
         if (strncmp(r->word, "--", 2) == 0 && r->word[2])
@@ -574,6 +671,9 @@ read_words(struct reading *r)
         } else if (strcmp(r->word, "source") == 0 || strcmp(r->word, ".") == 0) {
             char file[120];
             ok = next_word(r) >= 0;
+            r->begins = false;
+            if (ok && r->length > 0)
+                unmark(r);
             snprintf(file, sizeof file, "source %.100s", r->word);
             ok = ok && ignore(r, file);
         }
@@ -607,7 +707,7 @@ bool
 parallel_words_read(struct parallel_words *args, struct rec_reader *reader,
                     struct rec_error *err)
 {
-    struct reading r = {.args = args, .err = err};
+    struct reading r = {.args = args, .err = err, .begins = true};
     char *all = read_all(reader, err);
     bool ok = all != NULL;
     r.at = all;
