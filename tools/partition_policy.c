@@ -213,9 +213,8 @@ take_cluster(struct policy *p, const struct rec *rec)
         return false;
     }
     if (n != p->offer.nvalid || memcmp(valid, p->valid, n * sizeof *valid) != 0)
-        cli_warn(p->cli,
-                 "the stream has a cluster, but the degrees are for that of "
-                 "--shape: give --cluster");
+        cli_warn(p->cli, "the stream has a cluster, but the degrees are for that of "
+                         "--shape: give --cluster");
     return true;
 }
 
