@@ -974,7 +974,7 @@ REC_ROW(BLOCK, ALONE, "block",
     REC_FIELD("TIME", AMOUNT, "when, seconds")
     REC_FIELD("CAUSE", ID, "why"),
     REC_KEY("graph", ID, "the last alternative that was tried")
-    REC_KEY("op", ID, "no_memory: the op that found no room; of a rule: the one that breaks it")
+    REC_KEY("op", ID, "no_memory: the op that found no room; of a rule: which breaks it")
     REC_KEY("server", ID, "of a rule: on which server")
     REC_KEY("needs", AMOUNT, "no_memory: what that op, or each part of it, needs, bytes")
     REC_KEY("missing", AMOUNT,

@@ -1,45 +1,9 @@
 /* Reads scripts and files of arguments. See rampipe/parallel_words.h. */
-#include "words.h"
+#include "words_shell.h"
 
-#include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A variable that the text has set. */
-struct variable {
-    const char *name, *value;
-    bool used;    /* it gave a key, or stands in another value */
-    bool unknown; /* its value is not known without running something */
-};
-
-struct reading {
-    struct parallel_words *args;
-    const char *at; /* what is left of the text */
-    struct rec_error *err;
-    struct variable *variable; /* owned */
-    size_t n, room;
-    char *word; /* owned */
-    size_t length, size;
-    bool unknown; /* of the word: it has something that is not known here */
-    int depth;    /* of values that have words themselves */
-    int branches; /* of if and case that are open */
-    int groups;   /* of { and ( that are open and perhaps run */
-    bool begins;  /* the next word is that of a command */
-    /* a test stands in it; behind ||, until && without a test; behind a test and && */
-    enum { ALWAYS, TESTED, OTHERWISE, PERHAPS } line;
-    const char *end;  /* of the document that is read; or NULL */
-    int outside;      /* the branches that are open around it */
-    const char *said; /* the word that is taken */
-};
-
-/* Does it depend on the run whether what is read now counts? */
-static bool
-perhaps(const struct reading *r)
-{
-    return r->branches > 0 || r->groups > 0 || r->line >= OTHERWISE;
-}
 
 /* ---- keys -------------------------------------------------------------------- */
 
@@ -94,7 +58,7 @@ parallel_words_ignore(struct parallel_words *args, const char *word,
 
 /* Nodes that are said behind the number of all devices count: what is said last does. */
 static bool
-count_devices(struct reading *r, const char *key)
+count_devices(struct parallel_shell *r, const char *key)
 {
     const char *nodes = parallel_words_find(r->args, ".nodes");
     const char *each = parallel_words_find(r->args, ".each");
@@ -108,12 +72,12 @@ count_devices(struct reading *r, const char *key)
 }
 
 static bool
-set(struct reading *r, const char *key, const char *value)
+set(struct parallel_shell *r, const char *key, const char *value)
 {
     const char *is = parallel_words_find(r->args, key);
     bool same = is && (strcmp(key, "overlap") == 0 ? strstr(is, value) != NULL
                                                    : strcmp(is, value) == 0);
-    if (perhaps(r) && !same)
+    if (parallel_shell_perhaps(r) && !same)
         return rec_fail(r->err, REC_DATA,
                         "%s depends on a condition, which is not known without running "
                         "the script",
@@ -122,7 +86,7 @@ set(struct reading *r, const char *key, const char *value)
 }
 
 static bool
-ignore(struct reading *r, const char *word)
+ignore(struct parallel_shell *r, const char *word)
 {
     return parallel_words_ignore(r->args, word, r->err);
 }
@@ -155,7 +119,7 @@ map(const char *text, const char *value, char *to, size_t size)
 }
 
 static bool
-take(struct reading *r, const struct parallel_arg_row *row, const char *said,
+take(struct parallel_shell *r, const struct parallel_arg_row *row, const char *said,
      const char *value)
 {
     char to[40];
@@ -177,313 +141,6 @@ take(struct reading *r, const struct parallel_arg_row *row, const char *said,
         return *value ? set(r, row->key, value)
                       : rec_fail(r->err, REC_DATA, "%s has no value", said);
     }
-}
-
-/* ---- words ------------------------------------------------------------------- */
-
-static bool
-put(struct reading *r, const char *text, size_t n)
-{
-    if (!rec_grow(&r->word, &r->size, r->length + n + 1, 1, r->err))
-        return false;
-    memcpy(r->word + r->length, text, n);
-    r->length += n;
-    r->word[r->length] = '\0';
-    return true;
-}
-
-static struct variable *
-look_up(const struct reading *r, const char *name, size_t n)
-{
-    for (size_t i = r->n; i-- > 0;)
-        if (strlen(r->variable[i].name) == n &&
-            strncmp(r->variable[i].name, name, n) == 0)
-            return &r->variable[i];
-    return NULL;
-}
-
-static size_t
-name_length(const char *text)
-{
-    size_t n = 0;
-    while (isalpha((unsigned char)text[n]) || text[n] == '_' ||
-           (n > 0 && isdigit((unsigned char)text[n])))
-        n++;
-    return n;
-}
-
-static bool assign(struct reading *r, const char *name, size_t length, const char *value,
-                   bool unknown);
-
-/* Behind ${NAME: a value for a variable that has none, which ends at }. */
-static bool
-expand_else(struct reading *r, const char *name, size_t n, const struct variable *v)
-{
-    const char *end = r->at;
-    bool sets = false;
-    for (int depth = 1; *end && (depth += (*end == '{') - (*end == '}')) > 0;)
-        end++;
-    if (*r->at == ':')
-        r->at++;
-    if (*r->at == '-' || *r->at == '=') {
-        char value[200];
-        sets = *r->at == '=';
-        snprintf(value, sizeof value, "%.*s", (int)(end - r->at - 1), r->at + 1);
-        if (!v || !*v->value) {
-            r->unknown = r->unknown || strchr(value, '$');
-            if (!put(r, value, strlen(value)) ||
-                (sets && !assign(r, name, n, value, strchr(value, '$') != NULL)))
-                return false;
-        }
-    } else
-        r->unknown = true; /* a part of its value, or an entry of a list */
-    r->at = *end ? end + 1 : end;
-    return true;
-}
-
-/* Whole numbers, names, + - * / and parentheses, up to what ends them. NAN: something
- * else. */
-static double
-calculate(struct reading *r, const char **at, int level)
-{
-    double value = NAN;
-    size_t n;
-    *at += strspn(*at, " \t\n${}");
-    if (level > 60) /* sums, products and single ones in turn */
-        return value;
-    if (level % 3 < 2) {
-        const char *marks = level % 3 == 0 ? "+-" : "*/";
-        value = calculate(r, at, level + 1);
-        while (**at && strchr(marks, **at)) {
-            char mark = *(*at)++;
-            double other = calculate(r, at, level + 1);
-            value = mark == '+'   ? value + other
-                    : mark == '-' ? value - other
-                    : mark == '*' ? value * other
-                                  : trunc(value / other);
-        }
-        return value;
-    }
-    n = name_length(*at);
-    if (**at == '(') {
-        ++*at;
-        value = calculate(r, at, level + 1);
-        *at += **at == ')';
-    } else if (n > 0) {
-        struct variable *v = look_up(r, *at, n);
-        char *end = NULL;
-        if (v && !v->unknown && *v->value)
-            value = strtod(v->value, &end);
-        if (v)
-            v->used = true;
-        if (end && *end)
-            value = NAN;
-        *at += n;
-    } else if (isdigit((unsigned char)**at)) {
-        char *end;
-        value = strtod(*at, &end);
-        *at = end;
-    }
-    *at += strspn(*at, " \t\n}");
-    return value;
-}
-
-/* $((...)). False: it is something else, or not known. */
-static bool
-arithmetic(struct reading *r, double *value)
-{
-    const char *at = r->at + 2;
-    if (strncmp(r->at, "((", 2) != 0)
-        return false;
-    *value = calculate(r, &at, 0);
-    if (strncmp(at, "))", 2) != 0 || !(fabs(*value) < 1e15))
-        return false;
-    r->at = at + 2;
-    return true;
-}
-
-/* Behind a dollar. */
-static bool
-expand(struct reading *r)
-{
-    bool braces = *r->at == '{';
-    const char *name = r->at + braces;
-    size_t n = name_length(name);
-    struct variable *v;
-    if (*r->at == '(') { /* a command, or arithmetic */
-        char text[32];
-        double value;
-        int depth = 0;
-        if (arithmetic(r, &value)) {
-            snprintf(text, sizeof text, "%.0f", value);
-            return put(r, text, strlen(text));
-        }
-        for (; *r->at; r->at++) {
-            depth += (*r->at == '(') - (*r->at == ')');
-            if (depth == 0)
-                break;
-        }
-        r->at += *r->at != '\0';
-        r->unknown = true;
-        return true;
-    }
-    if (n == 0) {
-        r->unknown = true;
-        return true;
-    }
-    v = look_up(r, name, n);
-    r->at = name + n;
-    if (braces && *r->at != '}') {
-        if (v && *v->value && *r->at != '[' && !put(r, v->value, strlen(v->value)))
-            return false;
-        r->unknown = r->unknown || (v && v->unknown);
-        if (v)
-            v->used = true;
-        return expand_else(r, name, n, v);
-    }
-    r->at += braces;
-    r->unknown = r->unknown || !v || v->unknown;
-    if (v)
-        v->used = true;
-    return !v || put(r, v->value, strlen(v->value));
-}
-
-/* Stands in a text of several words where something is not known: only the word that it
- * is in is not known then. */
-static const char UNKNOWN = '\1';
-
-static bool
-expand_marked(struct reading *r)
-{
-    bool before = r->unknown, ok;
-    size_t at = r->length;
-    r->unknown = false;
-    ok = expand(r);
-    if (ok && r->unknown && (r->length == at || !strchr(r->word + at, UNKNOWN)))
-        ok = put(r, &UNKNOWN, 1);
-    r->unknown = r->unknown || before;
-    return ok;
-}
-
-static void
-unmark(struct reading *r)
-{
-    char *to = r->word;
-    for (const char *from = r->word; *from; from++)
-        if (*from != UNKNOWN)
-            *to++ = *from;
-    *to = '\0';
-    r->length = (size_t)(to - r->word);
-}
-
-static bool
-separates(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ';' || c == '(' ||
-           c == ')' || c == '&' || c == '|';
-}
-
-/* What stands between words at *r->at. Behind a test and &&, and behind ||, commands are
- * perhaps run, and so is a group in parentheses there. */
-static void
-separate(struct reading *r, bool *joins)
-{
-    char c = *r->at++;
-    bool twice = (c == '&' || c == '|') && *r->at == c;
-    if ((c == '\n' && !*joins) || c == ';')
-        r->line = ALWAYS;
-    else if (twice && c == '|')
-        r->line = OTHERWISE;
-    else if (twice && r->line != PERHAPS)
-        r->line = r->line == TESTED ? PERHAPS : ALWAYS;
-    else if (c == '(' && *r->at == '(' && r->begins && r->line == ALWAYS)
-        r->line = TESTED;
-    if (c == '(' && r->branches == 0 && perhaps(r))
-        r->groups++;
-    else if (c == ')' && r->branches == 0 && r->groups > 0)
-        r->groups--;
-    if (c != ' ' && c != '\t' && c != '\r') {
-        r->begins = true;
-        *joins = twice || (c == '\n' && *joins);
-    }
-    r->at += twice;
-}
-
-/* Goes to the next word. */
-static void
-skip(struct reading *r)
-{
-    bool joins = false; /* a line that ends in && or || goes on */
-    for (;;) {
-        if (r->at[0] == '\\' && r->at[1] == '\n')
-            r->at += 2;
-        else if (separates(*r->at))
-            separate(r, &joins);
-        else if (*r->at == '#')
-            r->at += strcspn(r->at, "\n");
-        else
-            return;
-    }
-}
-
-/* Behind <<: notes where the document ends that begins on the next line. The branches in
- * it, which may be another language's, end with it. */
-static void
-find_end(struct reading *r)
-{
-    const char *word = r->at + strspn(r->at, "<-"), *line;
-    size_t n;
-    word += strspn(word, " \t\"'\\");
-    n = strcspn(word, " \t\r\n\"';&|()<>");
-    for (line = strchr(word, '\n'); n > 0 && line; line = strchr(line, '\n')) {
-        line += 1 + strspn(line + 1, "\t");
-        if (strncmp(line, word, n) == 0 &&
-            strspn(line + n, " \r") == strcspn(line + n, "\n")) {
-            r->end = line;
-            r->outside = r->branches;
-            return;
-        }
-    }
-}
-
-/* 1: r->word is the next word; 0: the end; -1: *err. */
-static int
-next_word(struct reading *r)
-{
-    char quote = '\0';
-    bool any = false;
-    r->length = 0;
-    r->unknown = false;
-    skip(r);
-    while (*r->at && (quote || !separates(*r->at))) {
-        char c = *r->at++;
-        any = true;
-        if (quote == '\'' ? c == '\'' : c == quote && quote)
-            quote = '\0';
-        else if (!quote && (c == '\'' || c == '"'))
-            quote = c;
-        else if (c == UNKNOWN)
-            r->unknown = true;
-        else if (!quote && strncmp(r->at - 1, "<<<", 3) == 0)
-            r->at += 2;
-        else if (!quote && !r->end && c == '<' && *r->at == '<') {
-            find_end(r);
-            r->at++;
-        } else if (c == '$' && quote != '\'') {
-            if (!expand_marked(r))
-                return -1;
-        } else if (c == '\\' && quote != '\'' && *r->at) {
-            if (*r->at != '\n' && !put(r, r->at, 1))
-                return -1;
-            r->at++;
-        } else if (!put(r, &c, 1))
-            return -1;
-    }
-    if (any && !put(r, "", 0))
-        return -1;
-    if (any && !strpbrk(r->word, " \t\n")) /* it is one word: r->unknown is enough */
-        unmark(r);
-    return any;
 }
 
 /* ---- arguments and variables --------------------------------------------------- */
@@ -520,18 +177,18 @@ parallel_words_knows(const char *word, bool *valued)
     return true;
 }
 
-static bool read_words(struct reading *r);
+static bool read_words(struct parallel_shell *r);
 
 /* A value that has arguments itself, as GPT_ARGS="--num-layers 24 ...". */
 static bool
-read_inside(struct reading *r, const char *value)
+read_inside(struct parallel_shell *r, const char *value)
 {
-    struct reading inside = {.args = r->args,
-                             .at = value,
-                             .err = r->err,
-                             .depth = r->depth + 1,
-                             .begins = true,
-                             .branches = perhaps(r)};
+    struct parallel_shell inside = {.args = r->args,
+                                    .at = value,
+                                    .err = r->err,
+                                    .depth = r->depth + 1,
+                                    .begins = true,
+                                    .branches = parallel_shell_perhaps(r)};
     bool ok = r->depth > 3 ? rec_fail(r->err, REC_DATA, "too many values in values")
                            : read_words(&inside);
     free(inside.word);
@@ -539,15 +196,15 @@ read_inside(struct reading *r, const char *value)
     return ok;
 }
 
-static bool
-assign(struct reading *r, const char *name, size_t length, const char *value,
-       bool unknown)
+bool
+parallel_shell_assign(struct parallel_shell *r, const char *name, size_t length,
+                      const char *value, bool unknown)
 {
     const struct parallel_arg_row *row = find_row(parallel_variable_rows, name, length);
-    const struct variable *is = look_up(r, name, length);
+    const struct parallel_variable *is = parallel_shell_variable(r, name, length);
     bool same = is && !is->unknown && strcmp(is->value, value) == 0;
-    struct variable v = {.used = row != NULL,
-                         .unknown = unknown || (perhaps(r) && !same)};
+    struct parallel_variable v = {
+        .used = row != NULL, .unknown = unknown || (parallel_shell_perhaps(r) && !same)};
     char said[64];
     snprintf(said, sizeof said, "%.*s", (int)length, name);
     if (!(v.name = rec_arena_copy(&r->args->arena, rec_str(said), r->err)) ||
@@ -568,68 +225,23 @@ assign(struct reading *r, const char *name, size_t length, const char *value,
                : take(r, row, said, v.value);
 }
 
-static bool
-is_one_of(const char *word, const char *const *words)
-{
-    while (*words && strcmp(word, *words) != 0)
-        words++;
-    return *words != NULL;
-}
-
-/* 1: the word opens a branch of the script; -1: it closes one. Only where a command may
- * stand: "echo what if" does not. */
-static int
-opens(const struct reading *r)
-{
-    static const char *const open[] = {"if", "case", NULL}, *const close[] = {
-                                                                "fi", "esac", NULL};
-    if (!r->begins || !r->word)
-        return 0;
-    return is_one_of(r->word, open) ? 1 : is_one_of(r->word, close) ? -1 : 0;
-}
-
-/* What the word means for those behind it. */
-static void
-follow(struct reading *r)
-{
-    static const char *const tests[] = {"test", "grep", "which", "command", NULL},
-                             *const before[] = {"if", "then", "elif",  "else",
-                                                "do", "{",    "while", "until",
-                                                "!",  "time", NULL};
-    int change = opens(r);
-    if (r->end && r->at > r->end) {
-        r->branches = r->outside;
-        r->end = NULL;
-    }
-    r->branches += change + (r->branches == 0 && change < 0);
-    if (r->begins && strcmp(r->word, "{") == 0 && perhaps(r))
-        r->groups++;
-    if (r->begins && strcmp(r->word, "}") == 0 && r->groups > 0) {
-        r->groups--;
-        r->line = TESTED;
-    }
-    if (r->word[0] == ']' || (r->begins && is_one_of(r->word, tests)))
-        r->line = r->line == ALWAYS ? TESTED : r->line == OTHERWISE ? PERHAPS : r->line;
-    r->begins = r->begins && is_one_of(r->word, before);
-}
-
 /* --name or --name=value; the next word may be its value. */
 static bool
-read_argument(struct reading *r)
+read_argument(struct parallel_shell *r)
 {
     size_t n = strcspn(r->word + 2, "=");
     const struct parallel_arg_row *row = find_row(parallel_arg_rows, r->word + 2, n);
     bool joined = r->word[2 + n] == '=', ok = true;
     char said[100];
-    const struct reading was = *r;
+    const struct parallel_shell was = *r;
     snprintf(said, sizeof said, "--%.*s", (int)n, r->word + 2);
     if (joined) {
         memmove(r->word, r->word + 3 + n, strlen(r->word + 3 + n) + 1);
     } else if (!row || has_value(row)) {
-        ok = next_word(r) >= 0;
+        ok = parallel_shell_next(r) >= 0;
         if (ok && !r->unknown &&
-            (r->length == 0 || strncmp(r->word, "--", 2) == 0 || opens(r) != 0 ||
-             (!row && r->begins))) {
+            (r->length == 0 || strncmp(r->word, "--", 2) == 0 ||
+             parallel_shell_opens(r) != 0 || (!row && r->begins))) {
             r->at = was.at; /* it has no value, or it is not known whether it has */
             r->line = was.line;
             r->groups = was.groups;
@@ -649,13 +261,13 @@ read_argument(struct reading *r)
 }
 
 static bool
-read_words(struct reading *r)
+read_words(struct parallel_shell *r)
 {
     int status;
-    while ((status = next_word(r)) > 0) {
-        size_t n = name_length(r->word);
+    while ((status = parallel_shell_next(r)) > 0) {
+        size_t n = parallel_shell_name(r->word);
         bool ok = true;
-        follow(r);
+        parallel_shell_follow(r);
         if (strncmp(r->word, "--", 2) == 0 && strpbrk(r->word, " \t\n"))
             continue; /* a variable that was read when it was set */
         if (strncmp(r->word, "--", 2) == 0 && r->word[2])
@@ -663,17 +275,17 @@ read_words(struct reading *r)
         else if (n > 0 && r->word[n] == '=') {
             char *word = strdup(r->word); /* the value may have words itself */
             bool list = *r->at == '(';    /* whose words come next */
-            ok = word ? assign(r, word, n, word + n + 1, r->unknown)
+            ok = word ? parallel_shell_assign(r, word, n, word + n + 1, r->unknown)
                       : rec_fail_memory(r->err);
             if (ok && list)
                 r->variable[r->n - 1].used = true;
             free(word);
         } else if (strcmp(r->word, "source") == 0 || strcmp(r->word, ".") == 0) {
             char file[120];
-            ok = next_word(r) >= 0;
+            ok = parallel_shell_next(r) >= 0;
             r->begins = false;
             if (ok && r->length > 0)
-                unmark(r);
+                parallel_shell_unmark(r);
             snprintf(file, sizeof file, "source %.100s", r->word);
             ok = ok && ignore(r, file);
         }
@@ -707,7 +319,7 @@ bool
 parallel_words_read(struct parallel_words *args, struct rec_reader *reader,
                     struct rec_error *err)
 {
-    struct reading r = {.args = args, .err = err, .begins = true};
+    struct parallel_shell r = {.args = args, .err = err, .begins = true};
     char *all = read_all(reader, err);
     bool ok = all != NULL;
     r.at = all;
