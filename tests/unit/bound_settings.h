@@ -99,10 +99,12 @@ static void
 add_op(struct graph *graph, const char *id, const char *of, uint32_t part, uint32_t parts,
        enum graph_pass pass, const char *pair)
 {
+    double compute = PICK(0, 1, 1, 2, 3, 5, 8) * PICK(1, 1, 0.1);
     struct graph_op op = {.id = id,
                           .of = of,
                           .extra = "",
-                          .compute = PICK(0, 1, 1, 2, 3, 5, 8) * PICK(1, 1, 0.1),
+                          /* A job that takes no time but to send a byte is refused. */
+                          .compute = graph->nops == 0 ? fmax(compute, 0.1) : compute,
                           .memory = PICK(0, 1, 2, 5),
                           .activation = PICK(0, 1e3, 1e6),
                           .param = PICK(0, 1e6),
