@@ -282,11 +282,9 @@ static bool
 refuse_device(const struct device_table *table, const char *name, struct rec_error *err)
 {
     char known[400] = "";
-    size_t len = 0;
-    for (size_t i = 0; i < table->ndevices && len < sizeof known; i++)
+    for (size_t i = 0; i < table->ndevices; i++)
         if (table->device[i].processors > 0)
-            len += (size_t)snprintf(known + len, sizeof known - len, "%s%s",
-                                    len ? ", " : "", table->device[i].name);
+            rec_list_name(known, sizeof known, table->device[i].name);
     return rec_fail(err, REC_NO, "the device must be one of %s, got '%s'", known, name);
 }
 
