@@ -378,8 +378,6 @@ of_option(const struct mix_options *options, const struct mix_tables *tables,
     return NULL;
 }
 
-enum { DROPPED_MAX = 200 };
-
 static bool
 given(const struct mix_options *options, const struct mix_tables *tables, const char *key)
 {
@@ -412,8 +410,19 @@ mix_warn_cluster(const struct cli *cli, const struct mix_options *options,
         cli_warn(cli, "a cluster in the stream changes no answer: give --cluster");
 }
 
+enum { DROPPED_MAX = 200 };
+
+/* What Megatron has for a key of the model that its arguments leave out. */
+static double
+megatron_has(struct rec_str key, double hidden, double heads)
+{
+    return rec_str_is(key, "kv")         ? heads
+           : rec_str_is(key, "head_dim") ? hidden / heads
+                                         : 0;
+}
+
 /* Is the key one of a model that arguments of Megatron describe, and leave out? Then it
- * is as Megatron has it, and not as the record has it. What changes by that goes into
+ * is as Megatron has it, and not as the record has it. If these differ, it goes into
  * `dropped`. */
 static bool
 left_out(const struct mix_tables *tables, struct rec_str key, struct rec_str value,
@@ -422,23 +431,21 @@ left_out(const struct mix_tables *tables, struct rec_str key, struct rec_str val
     static const char *const keys[] = {
         "kv",         "head_dim",     "qk_norm",    "experts", "topk",
         "expert_ffn", "window",       "q_rank",     "kv_rank", "rope_dim",
-        "value_dim",  "dense_layers", "shared_ffn", "blocks"};
+        "value_dim",  "dense_layers", "shared_ffn", "blocks",  NULL};
     const char *hidden = parallel_words_find(&tables->args, "hidden");
     const char *heads = parallel_words_find(&tables->args, "heads");
-    double number;
-    size_t i = 0;
+    const char *const *k = keys;
+    double number, megatron;
     if (!hidden || !heads || !parallel_words_find(&tables->args, "layers"))
         return false;
-    while (i < sizeof keys / sizeof *keys && !rec_str_is(key, keys[i]))
-        i++;
-    if (i == sizeof keys / sizeof *keys)
+    while (*k && !rec_str_is(key, *k))
+        k++;
+    if (!*k)
         return false;
-    if (i > 1 && (rec_str_is(value, "0") || rec_str_is(value, "none")))
-        return true; /* the record says that there is none */
-    if (i > 1 || !rec_parse_num(value, &number) ||
-        fabs(number * (i == 1 ? strtod(heads, NULL) : 1) -
-             strtod(i == 1 ? hidden : heads, NULL)) > 0.5)
-        rec_list_name(dropped, DROPPED_MAX, keys[i]);
+    megatron = megatron_has(key, strtod(hidden, NULL), strtod(heads, NULL));
+    if (!rec_str_is(value, "none") &&
+        !(rec_parse_num(value, &number) && fabs(number - megatron) < 1e-3))
+        rec_list_name(dropped, DROPPED_MAX, *k);
     return true;
 }
 
