@@ -330,8 +330,8 @@ is_one_of(const char *word, const char *const *words)
 int
 parallel_shell_opens(const struct parallel_shell *r)
 {
-    static const char *const open[] = {"if", "case", NULL}, *const close[] = {
-                                                                "fi", "esac", NULL};
+    static const char *const open[] = {"if", "case", NULL};
+    static const char *const close[] = {"fi", "esac", NULL};
     if (!r->begins || !r->word)
         return 0;
     return is_one_of(r->word, open) ? 1 : is_one_of(r->word, close) ? -1 : 0;
@@ -341,10 +341,9 @@ parallel_shell_opens(const struct parallel_shell *r)
 void
 parallel_shell_follow(struct parallel_shell *r)
 {
-    static const char *const tests[] = {"test", "grep", "which", "command", NULL},
-                             *const before[] = {"if", "then", "elif",  "else",
-                                                "do", "{",    "while", "until",
-                                                "!",  "time", NULL};
+    static const char *const tests[] = {"test", "grep", "which", "command", NULL};
+    static const char *const before[] = {"if",    "then",  "elif", "else", "do", "{",
+                                         "while", "until", "!",    "time", NULL};
     int change = parallel_shell_opens(r);
     if (r->end && r->at > r->end) {
         r->branches = r->outside;
