@@ -64,16 +64,24 @@ fill_terms(const struct metrics *m, const struct group *group, const double *sum
         m->family->derive(m->state, m->seen, seconds, group->id != 0, term);
 }
 
-/* The time of a group is that of all cases, from the first moment to the last: rates of
- * groups then add up to the rate of the total. */
-static void
-fill_group_terms(const struct metrics *m, const struct group *group, double term[])
+/* From the first moment of all cases to the last. */
+static struct metrics_span
+span_of(const struct metrics *m)
 {
     struct metrics_span all = {NAN, NAN};
     for (size_t i = 0; i < METRICS_MOMENTS; i++) {
         all.from = fmin(all.from, m->seen[i].from);
         all.to = fmax(all.to, m->seen[i].to);
     }
+    return all;
+}
+
+/* The time of a group is that of all cases: rates of groups then add up to the rate of
+ * the total. */
+static void
+fill_group_terms(const struct metrics *m, const struct group *group, double term[])
+{
+    struct metrics_span all = span_of(m);
     fill_terms(m, group, group->sum, all.to - all.from, term);
 }
 
@@ -335,6 +343,15 @@ sums_of(const struct metrics *m, size_t interval, double room[])
     return room;
 }
 
+/* How long an interval is: the last one ends with the run. An interval in which a case
+ * only ends at its first moment counts whole. */
+static double
+seconds_of(const struct metrics *m, size_t interval)
+{
+    double rest = span_of(m).to - (double)interval * m->seconds;
+    return rest > 0 ? fmin(rest, m->seconds) : m->seconds;
+}
+
 bool
 metrics_interval(const struct metrics *m, size_t interval, size_t i,
                  struct metrics_value *value)
@@ -350,7 +367,8 @@ metrics_interval(const struct metrics *m, size_t interval, size_t i,
         return true;
     }
     quotient = &family->series[i - 1];
-    fill_terms(m, &m->group[0], sums_of(m, interval, sums), m->seconds, term);
+    fill_terms(m, &m->group[0], sums_of(m, interval, sums), seconds_of(m, interval),
+               term);
     *value = (struct metrics_value){quotient->name, quotient->unit,
                                     ratio(term[quotient->amount], term[quotient->per])};
     return true;

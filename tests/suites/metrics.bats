@@ -43,7 +43,7 @@ def near(what, a, b):
 def of_records(path):
     """Sums over the jobs, from the records alone; and how many have each cause."""
     sums = dict.fromkeys("jobs started done blocked running servers busy".split(), 0)
-    causes = {}
+    causes, last = {}, 0
     for line in open(path):
         f = line.rstrip("\n").split("\t")
         if f[0] not in ("done", "block"):
@@ -51,6 +51,7 @@ def of_records(path):
         key = dict(x.split("=", 1) for x in f[4:] if "=" in x)
         start, end = (f[4], f[5]) if f[0] == "done" else (key.get("start"), f[2])
         ran = float(end) - float(start) if start else 0
+        last = max(last, float(end))
         servers, busy = (float(key.get(k, 0)) for k in ("servers", "busy"))
         for k, x in (("jobs", 1), ("started", start is not None), ("done", f[0] == "done"),
                      ("blocked", f[0] == "block"), ("running", ran),
@@ -58,7 +59,7 @@ def of_records(path):
             sums[k] += x
         if f[0] == "block":
             causes[f[3]] = causes.get(f[3], 0) + 1
-    return sums, causes
+    return sums, causes, last
 
 def of_groups(figures, all_servers):
     """The same sums, of each group of `metrics`."""
@@ -85,7 +86,7 @@ def add(parts):
     return total
 
 for path in sys.argv[1:]:
-    sums, causes = of_records(path)
+    sums, causes, end = of_records(path)
     total = of_groups(rows(path), 8)["all"]
     for k, x in sums.items():
         near((path, k), total[0][k], x)
@@ -103,12 +104,14 @@ for path in sys.argv[1:]:
         intervals = [{k: number(x) for k, x in r.items()}
                      for r in rows("--series", str(width), path)]
         over = lambda f: sum(f(r) for r in intervals)
+        for r in intervals: # the last one ends with the run
+            r["seconds"] = min(width, end - r["time"]) if r["time"] < end else width
         for k, column in ("jobs", "arrived"), ("started",) * 2, ("done",) * 2, ("blocked",) * 2:
             near((path, width, k), over(lambda r: r[column]), sums[k])
         for k in "running", "servers":
-            near((path, width, k), over(lambda r: r[k] * width), sums[k])
+            near((path, width, k), over(lambda r: r[k] * r["seconds"]), sums[k])
         near((path, width, "busy"),
-             over(lambda r: r["cluster_utilisation"] * 8 * width), sums["busy"])
+             over(lambda r: r["cluster_utilisation"] * 8 * r["seconds"]), sums["busy"])
 P
 }
 
