@@ -168,7 +168,7 @@ static bool
 run(struct cli *cli, const struct collective_args *args)
 {
     struct collective_table table = {.nseries = 0};
-    struct collective_count count = {0, 0};
+    struct collective_count count = {.asked = 0};
     bool ok = check_options(cli, args) && read_tables(cli, args, &table);
 
     if (ok && args->list_given)
@@ -176,6 +176,11 @@ run(struct cli *cli, const struct collective_args *args)
     else if (ok)
         ok = args->system_given ? answer_options(cli, args, &table, &count)
                                 : answer_all(cli, &table, &count);
+    if (ok && count.unchecked > 0)
+        cli_warn(cli,
+                 "%llu of %llu answers have no error=: their law was never checked for "
+                 "such a question",
+                 (unsigned long long)count.unchecked, (unsigned long long)count.asked);
     if (ok && count.refused > 0)
         ok = rec_fail(&cli->err, REC_NO,
                       "%llu of %llu questions have no answer (how=none): law= says why",

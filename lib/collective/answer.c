@@ -46,9 +46,10 @@ collective_answer_record(const struct collective_table *table,
     ok = ok && rec_begin_answer(writer, reader, rec, is_answer, err);
     if (ok) {
         count->asked++;
-        if (found)
+        if (found) {
             write_answer(writer, &answer);
-        else {
+            count->unchecked += !answer.check;
+        } else {
             count->refused++;
             rec_text_key(writer, "how", "none");
             rec_text_key(writer, "law", err->text);
