@@ -166,16 +166,12 @@ double parallel_memory_sum(const struct parallel_memory *memory);
 double parallel_kept(const struct parallel_kind *kind, const struct parallel_model *model,
                      const struct parallel_mix *mix);
 /** Parameters of a layer of this kind on one rank: in *dense those whose replicas are in
- * D c ranks, in *experts those whose replicas are in N / (p e etp). Both are added to.
- * Returns how many ops have some. */
-unsigned parallel_held(const struct parallel_kind *kind, const struct parallel_mix *mix,
-                       const struct parallel_model *model, double *dense,
-                       double *experts);
+ * D c ranks, in *experts those whose replicas are in N / (p e etp). Both are added to. */
+void parallel_held(const struct parallel_kind *kind, const struct parallel_mix *mix,
+                   const struct parallel_model *model, double *dense, double *experts);
 /** The same of what is not frozen. */
-unsigned parallel_trained(const struct parallel_kind *kind,
-                          const struct parallel_mix *mix,
-                          const struct parallel_model *model, double *dense,
-                          double *experts);
+void parallel_trained(const struct parallel_kind *kind, const struct parallel_mix *mix,
+                      const struct parallel_model *model, double *dense, double *experts);
 /** Bytes that a virtual stage keeps of a microbatch until its backward pass. */
 double parallel_stage_kept(const struct parallel_mix *mix,
                            const struct parallel_model *model, uint32_t stage);

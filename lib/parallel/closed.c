@@ -136,11 +136,11 @@ closed_params(struct closed *c, const struct parallel_mix *mix)
     c->nheld = 0;
     for (uint32_t k = 0; k < c->kinds + 2; k++) {
         struct closed_params *p = &c->params[k];
-        *p = (struct closed_params){.tensors = 0};
-        p->tensors = parallel_trained(k < c->kinds    ? &model->kind[k]
-                                      : k == c->kinds ? &model->embedding
-                                                      : &model->head,
-                                      mix, model, &p->dense, &p->experts);
+        *p = (struct closed_params){.dense = 0};
+        parallel_trained(k < c->kinds    ? &model->kind[k]
+                         : k == c->kinds ? &model->embedding
+                                         : &model->head,
+                         mix, model, &p->dense, &p->experts);
     }
 }
 
@@ -149,7 +149,6 @@ add_params(struct closed_held *held, const struct closed_params *p, double times
 {
     held->dense += p->dense * times;
     held->experts += p->experts * times;
-    held->tensors += p->tensors * times;
 }
 
 /* Which of the held is this one; it is added if there is none yet. */
@@ -160,7 +159,7 @@ find_held(struct closed *c, const struct closed_held *wanted, uint32_t *index,
     size_t i = 0;
     while (i < c->nheld &&
            (c->held[i].dense != wanted->dense || c->held[i].experts != wanted->experts ||
-            c->held[i].tensors != wanted->tensors || c->held[i].head != wanted->head))
+            c->held[i].head != wanted->head))
         i++;
     if (i == c->nheld) {
         if (!rec_grow(&c->held, &c->room_held, c->nheld + 1, sizeof *c->held, err))
@@ -254,7 +253,7 @@ closed_seconds(struct closed *c, const struct parallel_mix *mix)
         double end;
         if (isnan(of->optimizer))
             parallel_once_alone(c->model, mix, c->machine, held->dense, held->experts,
-                                held->tensors, of);
+                                of);
         once = *of;
         if (parallel_zero(mix) < 3)
             parallel_once_hide(mix, c->machine, c->own[0][r], c->own[1][r], &once);

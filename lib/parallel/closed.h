@@ -23,7 +23,7 @@ struct closed_layers {
 
 /* What a device holds for good, and what follows from it. */
 struct closed_held {
-    double dense, experts, tensors;
+    double dense, experts;
     bool embedding, head;
     double fixed[4];              /* bytes, by zero; NAN: not asked for yet */
     double copy[4];               /* of gradients, likewise */
@@ -44,7 +44,7 @@ struct closed {
     uint32_t signatures; /* fewer if there are many kinds */
     uint32_t *prefix; /* owned: of each kind, how many of the first i layers are of it */
     struct closed_params {
-        double dense, experts, tensors;
+        double dense, experts;
     } * params; /* owned: of each kind, the embedding, the head; on a rank */
 
     /* Of the split. */

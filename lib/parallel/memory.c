@@ -182,34 +182,31 @@ params_of(const struct parallel_op *op, const struct parallel_mix *mix,
     }
 }
 
-static unsigned
+static void
 add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
            const struct parallel_model *model, bool trained, double *dense,
            double *experts)
 {
-    unsigned tensors = 0;
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
         if (trained && parallel_frozen(mix, op))
             continue;
         *(is_expert(op) ? experts : dense) += params_of(op, mix, model);
-        tensors += op->params > 0;
     }
-    return tensors;
 }
 
-unsigned
+void
 parallel_held(const struct parallel_kind *kind, const struct parallel_mix *mix,
               const struct parallel_model *model, double *dense, double *experts)
 {
-    return add_params(kind, mix, model, false, dense, experts);
+    add_params(kind, mix, model, false, dense, experts);
 }
 
-unsigned
+void
 parallel_trained(const struct parallel_kind *kind, const struct parallel_mix *mix,
                  const struct parallel_model *model, double *dense, double *experts)
 {
-    return add_params(kind, mix, model, true, dense, experts);
+    add_params(kind, mix, model, true, dense, experts);
 }
 
 double

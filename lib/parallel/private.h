@@ -339,7 +339,7 @@ double parallel_message_shown(const struct parallel_model *model,
 void parallel_once_alone(const struct parallel_model *model,
                          const struct parallel_mix *mix,
                          const struct parallel_machine *machine, double dense,
-                         double experts, double tensors, struct parallel_once *once);
+                         double experts, struct parallel_once *once);
 /* Hides exchanges behind the passes of a microbatch, as far as the mix overlaps them. */
 void parallel_once_hide(const struct parallel_mix *mix,
                         const struct parallel_machine *machine, double forward,

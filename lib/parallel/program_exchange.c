@@ -172,8 +172,8 @@ parallel_amount_of(const struct parallel_making *mk, uint32_t stage, uint32_t j,
     const struct parallel_mix *mix = &mk->q->mix;
     struct parallel_chunk chunk = parallel_chunk_of(mix, model, stage);
     struct parallel_amount p = {0, 0};
-    unsigned (*add)(const struct parallel_kind *, const struct parallel_mix *,
-                    const struct parallel_model *, double *, double *) =
+    void (*add)(const struct parallel_kind *, const struct parallel_mix *,
+                const struct parallel_model *, double *, double *) =
         trained ? parallel_trained : parallel_held;
     for (uint32_t i = j; i < j + n; i++)
         add(&model->kind[model->of[chunk.first + i]], mix, model, &p.dense, &p.experts);

@@ -339,32 +339,29 @@ beside(const struct parallel_mix *mix)
     return v > 1 ? 1 / v + (v - 1) / v * fmin(mix->pp, m) : 1;
 }
 
-/* The parameters that device r trains, on one rank. Returns how many ops have some. */
-static double
+/* The parameters that device r trains, on one rank. */
+static void
 hold(const struct question *q, uint32_t r, double *dense, double *experts)
 {
     const struct parallel_mix *mix = q->mix;
-    double tensors = 0;
     *dense = *experts = 0;
     for (uint32_t i = 0; i < mix->vp; i++) {
         struct parallel_chunk chunk = parallel_chunk_of(
             mix, q->model, parallel_stage(mix->schedule, mix->pp, r, i));
         for (uint32_t j = 0; j < chunk.layers; j++)
-            tensors += parallel_trained(&q->model->kind[q->model->of[chunk.first + j]],
-                                        mix, q->model, dense, experts);
+            parallel_trained(&q->model->kind[q->model->of[chunk.first + j]], mix,
+                             q->model, dense, experts);
         if (chunk.embedding)
-            tensors +=
-                parallel_trained(&q->model->embedding, mix, q->model, dense, experts);
+            parallel_trained(&q->model->embedding, mix, q->model, dense, experts);
         if (chunk.head)
-            tensors += parallel_trained(&q->model->head, mix, q->model, dense, experts);
+            parallel_trained(&q->model->head, mix, q->model, dense, experts);
     }
-    return tensors;
 }
 
 void
 parallel_once_alone(const struct parallel_model *model, const struct parallel_mix *mix,
                     const struct parallel_machine *machine, double dense, double experts,
-                    double tensors, struct parallel_once *once)
+                    struct parallel_once *once)
 {
     struct question q = {model, mix, machine};
     double replicas = (double)mix->dp * mix->cp, held;
@@ -373,9 +370,9 @@ parallel_once_alone(const struct parallel_model *model, const struct parallel_mi
     uint32_t zero = parallel_zero(mix);
     *once = (struct parallel_once){0};
     held = zero >= 1 ? dense / shards + experts / spread : dense + experts;
+    /* a few kernels update all tensors, so that the host does not slow them */
     once->optimizer =
-        machine->stack->between + fmax(parallel_move(machine, held * (ADAM_MOVED + CLIP)),
-                                       tensors * machine->stack->host);
+        machine->stack->between + parallel_move(machine, held * (ADAM_MOVED + CLIP));
     /* gradients are cleared, and weights are cast for all microbatches of the step */
     if (zero < 3)
         once->optimizer += parallel_move(
@@ -406,14 +403,15 @@ static void
 time_once(const struct question *q, const struct parallel_passes *stages, uint32_t r,
           struct parallel_once *once)
 {
-    double dense, experts, tensors = hold(q, r, &dense, &experts);
+    double dense, experts;
     double forward = 0, backward = 0;
     for (uint32_t i = 0; i < q->mix->vp; i++) {
         uint32_t stage = parallel_stage(q->mix->schedule, q->mix->pp, r, i);
         forward += parallel_parts_sum(&stages[stage].forward);
         backward += parallel_parts_sum(&stages[stage].backward);
     }
-    parallel_once_alone(q->model, q->mix, q->machine, dense, experts, tensors, once);
+    hold(q, r, &dense, &experts);
+    parallel_once_alone(q->model, q->mix, q->machine, dense, experts, once);
     parallel_once_hide(q->mix, q->machine, forward, backward, once);
 }
 
