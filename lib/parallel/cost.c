@@ -23,10 +23,13 @@ struct op_time {
     double known, known_back; /* of the seconds: what a table says */
 };
 
+/* Words of which a rank makes scores. Megatron-LM and its relatives fill them up so that
+ * each rank has a multiple of 128. */
 static double
 words(const struct at *at)
 {
-    /* The vocabulary is filled up so that each rank has a multiple of 128 words. */
+    if (at->machine->stack->unpadded && at->mix->tp == 1)
+        return at->model->t.words;
     return 128 * ceil(at->model->t.words / (128.0 * at->mix->tp));
 }
 

@@ -13,7 +13,7 @@ take(struct parallel_stacks *stacks, const struct rec_reader *reader,
     double *const number[] = {&s.share,   &s.memory, &s.attention,
                               &s.exposed, &s.host,   &s.adapter};
     uint64_t blocking = 0, copies = 0, gradient = 4, held, loss = 4, sharded,
-             reserved = 0, frees = 0, flat = 0;
+             reserved = 0, unpadded = 0, frees = 0, flat = 0;
     if (!rec_check(reader, rec, err) ||
         !(s.name = rec_arena_copy(&stacks->arena, rec->field[1], err)))
         return false;
@@ -30,6 +30,7 @@ take(struct parallel_stacks *stacks, const struct rec_reader *reader,
         !rec_key_count(reader, rec, "held", (held = gradient, &held), err) ||
         !rec_key_count(reader, rec, "loss", &loss, err) ||
         !rec_key_count(reader, rec, "sharded_loss", (sharded = loss, &sharded), err) ||
+        !rec_key_count(reader, rec, "unpadded", &unpadded, err) ||
         !rec_key_count(reader, rec, "frees", &frees, err) ||
         !rec_key_count(reader, rec, "flat", &flat, err) ||
         !rec_key_count(reader, rec, "reserved", &reserved, err) ||
@@ -50,6 +51,7 @@ take(struct parallel_stacks *stacks, const struct rec_reader *reader,
     s.held = (double)held;
     s.loss = (double)loss;
     s.sharded_loss = (double)sharded;
+    s.unpadded = unpadded > 0;
     s.frees = frees > 0;
     s.flat = flat > 0;
     s.reserved = reserved > 0;
