@@ -201,11 +201,11 @@ struct parallel_stack {
     double held;     /* bytes that the gradient of a parameter takes in memory */
     double loss;     /* bytes that the loss holds of a score of a word */
     double sharded_loss; /* the same where tensor ranks share the words */
-    bool unpadded;       /* words are not filled up where tensor ranks do not share them */
-    bool frees;          /* a stage frees what it sent */
-    bool flat;           /* the optimizer makes flat copies of gradients */
-    bool reserved;       /* memory is what PyTorch's allocator reserves */
-    double overhead;     /* bytes: context, buffers, what the allocator cannot use */
+    bool unpadded;   /* words are not filled up where tensor ranks do not share them */
+    bool frees;      /* a stage frees what it sent */
+    bool flat;       /* the optimizer makes flat copies of gradients */
+    bool reserved;   /* memory is what PyTorch's allocator reserves */
+    double overhead; /* bytes: context, buffers, what the allocator cannot use */
     const char *device, *precision, *families, *releases; /* lists; "": none given */
     double fit, error, like;                              /* mean errors; < 0: unknown */
     uint64_t rows;

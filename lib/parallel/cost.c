@@ -205,13 +205,34 @@ time_scores(const struct at *at, const struct parallel_op *op)
     return (struct op_time){t, 2 * t, 1, 0, 0};
 }
 
+bool
+parallel_softmax_joined(const struct parallel_model *model,
+                        const struct parallel_mix *mix)
+{
+    return mix->micro * model->t.heads / mix->tp % 4 == 0;
+}
+
+/*
+ * Softmax as ops of PyTorch (forward_torch_softmax() of Megatron-LM): a cast to 32 bits, a
+ * product with the scale, the mask, softmax and a cast back. They move 6 + 8 + 8 + 8 + 6
+ * bytes a score, and backward 6 + 8 + 8 + 12 + 6; the kernel that joins them moves 4 and 6.
+ */
+static const double softmax_more = 32, softmax_more_back = 34;
+enum { SOFTMAX_KERNELS = 5 };
+
 static struct op_time
 time_move(const struct at *at, const struct parallel_op *op)
 {
     double by = parallel_divided(op->split, at->mix);
-    double n = at->tokens * ELEMENT * (op->matched ? at->model->sequence : 1) / by;
-    return (struct op_time){parallel_move(at->machine, n * op->moved),
-                            parallel_move(at->machine, n * op->moved_back), 1, 0, 0};
+    double n = at->tokens * (op->matched ? at->model->sequence : 1) / by;
+    double moved = ELEMENT * op->moved, back = ELEMENT * op->moved_back, kernels = 1;
+    if (op->matched && !parallel_softmax_joined(at->model, at->mix)) {
+        moved += softmax_more * at->model->t.heads;
+        back += softmax_more_back * at->model->t.heads;
+        kernels = SOFTMAX_KERNELS;
+    }
+    return (struct op_time){parallel_move(at->machine, n * moved),
+                            parallel_move(at->machine, n * back), kernels, 0, 0};
 }
 
 double

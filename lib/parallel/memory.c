@@ -100,6 +100,8 @@ kept_of(const struct parallel_op *op, const struct parallel_model *model,
         return 0;
     if (op->does == PARALLEL_PRODUCT && frozen) /* its weights need no input */
         return kept + adapter_kept(op, mix);
+    if (op->matched && !parallel_softmax_joined(model, mix)) /* in 32 bits, not in 16 */
+        kept += (FLOAT - ELEMENT) * model->t.heads / by;
     if (op->matched)
         kept *= model->sequence;
     return kept +
