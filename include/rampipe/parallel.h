@@ -87,6 +87,7 @@ struct parallel_op {
     double kept;       /* bytes a token that backward needs, divided as `split` says */
     double kv;         /* of n or of `kept`: what is for keys and values */
     double kept_input; /* bytes a token of its input, divided as PARALLEL_TOKENS */
+    double kernels;    /* of PARALLEL_MOVE, forward; backward twice as many */
     bool core;         /* between queries and the result of attention: selective
                           recomputation runs it again instead of keeping it */
     bool next_input;   /* `kept` is the input of the next product, for its weights */

@@ -225,7 +225,8 @@ time_move(const struct at *at, const struct parallel_op *op)
 {
     double by = parallel_divided(op->split, at->mix);
     double n = at->tokens * (op->matched ? at->model->sequence : 1) / by;
-    double moved = ELEMENT * op->moved, back = ELEMENT * op->moved_back, kernels = 1;
+    double moved = ELEMENT * op->moved, back = ELEMENT * op->moved_back;
+    double kernels = op->kernels;
     if (op->matched && !parallel_softmax_joined(at->model, at->mix)) {
         moved += softmax_more * at->model->t.heads;
         back += softmax_more_back * at->model->t.heads;

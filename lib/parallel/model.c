@@ -53,6 +53,7 @@ move(struct parallel_kind *kind, const char *name, enum parallel_split split,
     struct parallel_op *op = add(kind, name, PARALLEL_MOVE, split);
     op->moved = forward;
     op->moved_back = backward;
+    op->kernels = 1;
     return op;
 }
 
@@ -248,7 +249,8 @@ make_layer(struct parallel_kind *kind, const struct parallel_model *m)
 /* The embedding looks words up; the head makes scores of words. Cross entropy as in
  * Megatron-LM's fused kernels: forward it reads a score in 16 and writes it in 32 bits,
  * subtracts the largest one and takes the exponential (4 + 4 bytes), divides (4 + 4);
- * backward it scales (4 + 4) and writes 16 bits again (4 + 2). It keeps 32 bits. */
+ * backward it scales (4 + 4) and writes 16 bits again (4 + 2). It keeps 32 bits. The host
+ * issues kernels for the largest one and the sum, too. */
 static void
 make_ends(struct parallel_model *m)
 {
@@ -275,6 +277,7 @@ make_ends(struct parallel_model *m)
     op = move(&m->head, "loss", PARALLEL_VOCABULARY, 22.0 / ELEMENT * words,
               14.0 / ELEMENT * words);
     op->kept = 4 * words;
+    op->kernels = 5;
     mark(&m->head, 0, PARALLEL_PART_HEAD);
 }
 
