@@ -139,7 +139,8 @@ double
 parallel_message(const struct parallel_mix *mix, const struct parallel_machine *machine,
                  double bytes)
 {
-    if (node_of(mix, machine) > parallel_together(mix))
+    /* the slowest message sets the pace: one that leaves its node, if any does */
+    if (node_of(mix, machine) >= (double)parallel_together(mix) * mix->pp)
         return machine->inside_latency + bytes / (machine->inside * 0.78);
     return machine->latency + bytes / (machine->adapter * machine->stack->adapter);
 }
