@@ -403,9 +403,10 @@ REC_ROW(STACK, ALONE, "stack",
           "the same where tensor ranks divide the words; without it loss=. 18 of "
           "PyTorch's: its loss_parallel() needs four numbers of 32 bits")
     REC_KEY("unpadded", COUNT,
-          "1: without tensor parallelism the head has as many columns as there are words, "
-          "and a number that is no multiple of 8 makes it slow; without it the words are "
-          "filled up to a multiple of 128 for each tensor rank, as Megatron-LM does")
+          "1: without tensor parallelism the head has as many columns as there are "
+          "words, and a number that is no multiple of 8 makes it slow; without it the "
+          "words are filled up to a multiple of 128 for each tensor rank, as Megatron-LM "
+          "does")
     REC_KEY("frees", COUNT,
           "1: a stage of a pipeline frees what it has sent to the next one, and does not "
           "keep it until its gradient comes (deallocate_pipeline_outputs of Megatron-LM)")

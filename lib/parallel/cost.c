@@ -213,9 +213,10 @@ parallel_softmax_joined(const struct parallel_model *model,
 }
 
 /*
- * Softmax as ops of PyTorch (forward_torch_softmax() of Megatron-LM): a cast to 32 bits, a
- * product with the scale, the mask, softmax and a cast back. They move 6 + 8 + 8 + 8 + 6
- * bytes a score, and backward 6 + 8 + 8 + 12 + 6; the kernel that joins them moves 4 and 6.
+ * Softmax as ops of PyTorch (forward_torch_softmax() of Megatron-LM): a cast to 32 bits,
+ * a product with the scale, the mask, softmax and a cast back. They move 6 + 8 + 8 + 8 +
+ * 6 bytes a score, and backward 6 + 8 + 8 + 12 + 6; the kernel that joins them moves 4
+ * and 6.
  */
 static const double softmax_more = 32, softmax_more_back = 34;
 enum { SOFTMAX_KERNELS = 5 };

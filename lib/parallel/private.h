@@ -44,8 +44,8 @@ double parallel_divided(enum parallel_split split, const struct parallel_mix *mi
 /* The same of its part for keys and values, of which a rank has at least one head. */
 double parallel_divided_kv(const struct parallel_model *model,
                            const struct parallel_mix *mix);
-/* Scale, mask and softmax of unfused attention are one kernel. That of Megatron-LM takes a
- * multiple of four matrices of scores (megatron/model/fused_softmax.py). */
+/* Scale, mask and softmax of unfused attention are one kernel. That of Megatron-LM takes
+ * a multiple of four matrices of scores (megatron/model/fused_softmax.py). */
 bool parallel_softmax_joined(const struct parallel_model *model,
                              const struct parallel_mix *mix);
 /* Tokens of a microbatch on a rank. */

@@ -151,7 +151,7 @@ test_memory_of(void **state)
 static void
 test_memory_reserved(void **state)
 {
-    enum { S = 64, H = 128, A = 4, WORDS = 1000, RANK = 6 * H * H + 19 * H / 2 };
+    enum { S = 32, H = 128, A = 8, WORDS = 1000, RANK = 6 * H * H + 19 * H / 2 };
     const struct input_transformer t = gpt(4, H, A, WORDS);
     struct parallel_model model = make(&t, S, true);
     struct parallel_mix mix = mix_of(2, 2, 1, 4, 1, 8);
