@@ -119,9 +119,9 @@ test_softmax(void **state)
     parallel_model_free(&model);
 }
 
-/* A message of 2 x 2 x 512 x 1024 bytes stays in a node of 8 devices if all stages do, and
- * takes 1e-6 s and its bytes at .78 x 1e11 / s; if one stage lies elsewhere, 1e-5 s and
- * its bytes at 1e10 / s. The first device, which ends last, sends one for each of 16
+/* A message of 2 x 2 x 512 x 1024 bytes stays in a node of 8 devices if all stages do,
+ * and takes 1e-6 s and its bytes at .78 x 1e11 / s; if one stage lies elsewhere, 1e-5 s
+ * and its bytes at 1e10 / s. The first device, which ends last, sends one for each of 16
  * microbatches, which tensor ranks divide. */
 static void
 test_messages(void **state)
