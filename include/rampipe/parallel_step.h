@@ -251,6 +251,7 @@ struct parallel_passes {
 /** What a device does once in a step. */
 struct parallel_once {
     double gradients; /* their exchange behind backward, as far as it is not hidden */
+    double tied;      /* of these: of the embedding, with the stage that has its copy */
     double optimizer;
     double weights; /* their gather before the next forward pass, likewise */
 };

@@ -243,13 +243,14 @@ closed_memory(struct closed *c, const struct parallel_mix *mix,
 double
 closed_seconds(struct closed *c, const struct parallel_mix *mix)
 {
-    double most = 0;
+    double most = 0, tied = parallel_tied(c->model, mix, c->machine);
     if (!c->ran)
         closed_run(c, mix);
     c->ran = true;
     for (uint32_t r = 0; r < c->pp; r++) {
         struct closed_held *held = &c->held[c->holding[r]];
         struct parallel_once *of = &held->once[mix->zero], once;
+        uint32_t ends = c->signature[r] & 3; /* of the model, that it has */
         double end;
         if (isnan(of->optimizer))
             parallel_once_alone(c->model, mix, c->machine, held->dense, held->experts,
@@ -258,6 +259,7 @@ closed_seconds(struct closed *c, const struct parallel_mix *mix)
         if (parallel_zero(mix) < 3)
             parallel_once_hide(mix, c->machine, c->own[0][r], c->own[1][r], &once);
         end = c->last[r] + once.gradients + once.optimizer + once.weights;
+        end += ends == 1 || ends == 2 ? tied : 0;
         most = end > most ? end : most;
     }
     return most;

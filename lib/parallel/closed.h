@@ -24,7 +24,7 @@ struct closed_layers {
 /* What a device holds for good, and what follows from it. */
 struct closed_held {
     double dense, experts;
-    bool embedding, head;
+    bool head;
     double fixed[4];              /* bytes, by zero; NAN: not asked for yet */
     double copy[4];               /* of gradients, likewise */
     struct parallel_once once[4]; /* by zero; optimizer NAN: not asked for yet */

@@ -335,6 +335,11 @@ const struct parallel_passes *parallel_times_kind(const struct parallel_times *t
                                                   const struct parallel_model *model,
                                                   const struct parallel_mix *mix,
                                                   uint32_t stage, uint32_t j);
+/* Seconds in which the first and the last stage add up gradients of the embedding, which
+ * is the head, too, if the stages have a copy each (megatron/core/distributed/
+ * finalize_model_grads.py). */
+double parallel_tied(const struct parallel_model *model, const struct parallel_mix *mix,
+                     const struct parallel_machine *machine);
 /* `message` of struct parallel_times. */
 double parallel_message_shown(const struct parallel_model *model,
                               const struct parallel_mix *mix,

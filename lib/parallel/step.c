@@ -339,11 +339,13 @@ beside(const struct parallel_mix *mix)
     return v > 1 ? 1 / v + (v - 1) / v * fmin(mix->pp, m) : 1;
 }
 
-/* The parameters that device r trains, on one rank. */
-static void
+/* The parameters that device r trains, on one rank. Returns whether it has one end of
+ * the model. */
+static bool
 hold(const struct question *q, uint32_t r, double *dense, double *experts)
 {
     const struct parallel_mix *mix = q->mix;
+    bool one = false;
     *dense = *experts = 0;
     for (uint32_t i = 0; i < mix->vp; i++) {
         struct parallel_chunk chunk = parallel_chunk_of(
@@ -355,7 +357,9 @@ hold(const struct question *q, uint32_t r, double *dense, double *experts)
             parallel_trained(&q->model->embedding, mix, q->model, dense, experts);
         if (chunk.head)
             parallel_trained(&q->model->head, mix, q->model, dense, experts);
+        one = one != (chunk.embedding != chunk.head);
     }
+    return one;
 }
 
 void
@@ -403,16 +407,17 @@ static void
 time_once(const struct question *q, const struct parallel_passes *stages, uint32_t r,
           struct parallel_once *once)
 {
-    double dense, experts;
-    double forward = 0, backward = 0;
+    double dense, experts, forward = 0, backward = 0;
+    bool one = hold(q, r, &dense, &experts);
     for (uint32_t i = 0; i < q->mix->vp; i++) {
         uint32_t stage = parallel_stage(q->mix->schedule, q->mix->pp, r, i);
         forward += parallel_parts_sum(&stages[stage].forward);
         backward += parallel_parts_sum(&stages[stage].backward);
     }
-    hold(q, r, &dense, &experts);
     parallel_once_alone(q->model, q->mix, q->machine, dense, experts, once);
     parallel_once_hide(q->mix, q->machine, forward, backward, once);
+    once->tied = one ? parallel_tied(q->model, q->mix, q->machine) : 0;
+    once->gradients += once->tied;
 }
 
 bool

@@ -135,14 +135,34 @@ parallel_dispatch(const struct parallel_mix *mix, const struct parallel_machine 
            fmax(here, distinct(nodes, experts) * (nodes - 1) / nodes * bytes / adapter);
 }
 
+/* All stages of a pipeline lie in a node. If not, some message leaves it, and the slowest
+ * sets the pace. */
+static bool
+is_inside(const struct parallel_mix *mix, const struct parallel_machine *machine)
+{
+    return node_of(mix, machine) >= (double)parallel_together(mix) * mix->pp;
+}
+
 double
 parallel_message(const struct parallel_mix *mix, const struct parallel_machine *machine,
                  double bytes)
 {
-    /* the slowest message sets the pace: one that leaves its node, if any does */
-    if (node_of(mix, machine) >= (double)parallel_together(mix) * mix->pp)
+    if (is_inside(mix, machine))
         return machine->inside_latency + bytes / (machine->inside * 0.78);
     return machine->latency + bytes / (machine->adapter * machine->stack->adapter);
+}
+
+double
+parallel_tied(const struct parallel_model *model, const struct parallel_mix *mix,
+              const struct parallel_machine *machine)
+{
+    double bytes = parallel_gradient(mix, machine) * model->t.words * model->t.width;
+    bytes /= mix->tp;
+    if (!model->t.tied || mix->pp == 1 || parallel_frozen(mix, &model->embedding.op[0]))
+        return 0;
+    if (is_inside(mix, machine))
+        return inside(machine, "all-reduce", 2, bytes);
+    return 2 * machine->latency + bytes / (machine->adapter * machine->stack->adapter);
 }
 
 /* Keys and values of the whole sequence, in a ring; or, if heads are dealt, each rank

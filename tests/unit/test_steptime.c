@@ -146,6 +146,40 @@ test_messages(void **state)
     parallel_model_free(&model);
 }
 
+/* Stages that have a copy each of an embedding of 50,000 words add up its gradients, 2
+ * bytes an element: in a node as messages, in a ring of two; else in twice 1e-5 s and the
+ * bytes at 1e10 / s. One replica exchanges nothing else. No copies: a device alone, the
+ * last chunk on the first device, a head of its own, a frozen embedding. */
+static void
+test_tied(void **state)
+{
+    static const uint32_t late[] = {1, 1, 1, 13};
+    struct input_transformer t = gpt(16, 1024, 16, 50000);
+    struct parallel_machine machine = machine_of(&plain);
+    (void)state;
+    for (uint32_t i = 0; i < 7; i++) {
+        struct parallel_mix mix = mix_of(i == 1 ? 4 : 1, i == 2 ? 1 : 4, 1, 1, 2, 16);
+        struct parallel_step step;
+        struct parallel_model model;
+        struct rec_error err;
+        double bytes = 2.0 * 50000 * 1024 / mix.tp;
+        double want[] = {2 * 1e-6 + bytes / 0.78e11, 2 * 1e-5 + bytes / 1e10};
+        if (i == 3)
+            mix.vp = 2, mix.schedule = parallel_schedule_find("v");
+        if (i == 4)
+            mix.frozen = PARALLEL_PART_EMBEDDING;
+        t.tied = i != 5;
+        if (i == 6) /* the last device ends last, and exchanges the same */
+            mix.layers = late;
+        model = make(&t, 512, false);
+        assert_true(parallel_step(&model, &mix, &machine, &step, &err));
+        assert_near(step.once.tied, i < 2 ? want[i] : i == 6 ? want[0] : 0, 1e-12);
+        assert_near(step.once.gradients, step.once.tied, 1e-12);
+        assert_int_equal(step.device, i == 6 ? 3 : 0);
+        parallel_model_free(&model);
+    }
+}
+
 /*
  * The head of 1,024 tokens, 1,024 elements and 50,304 words, 393 tiles of 128: forward
  * 4 x 393 tiles of 256 x 128 in 16 waves of 100, and the same for the gradient of the
@@ -511,12 +545,12 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_adds_up),  cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_softmax),  cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_unpadded), cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_chunks),   cmocka_unit_test(test_hybrid),
-        cmocka_unit_test(test_again),    cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_halves),   cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_slowest)};
+        cmocka_unit_test(test_adds_up), cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_softmax), cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_tied),    cmocka_unit_test(test_unpadded),
+        cmocka_unit_test(test_by_hand), cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_hybrid),  cmocka_unit_test(test_again),
+        cmocka_unit_test(test_frozen),  cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_slowest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
