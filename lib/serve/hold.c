@@ -25,7 +25,7 @@ struct outcome {
 
 struct trying {
     const struct serve_planner *planner;
-    unsigned char *late; /* per query */
+    double *over; /* per query: its latency beyond the objective, seconds; < 0: in time */
     struct outcome outcome;
 };
 
@@ -39,7 +39,7 @@ hear_reply(void *context, const struct serve_reply *reply, struct rec_error *err
     if (reply->id.len != sizeof query)
         return true;
     memcpy(&query, reply->id.ptr, sizeof query);
-    trying->late[query] = over > 0;
+    trying->over[query] = over;
     trying->outcome.late += over > 0;
     trying->outcome.excess += fmax(0, over);
     return true;
@@ -49,10 +49,10 @@ hear_reply(void *context, const struct serve_reply *reply, struct rec_error *err
  * the warm-up have none, and hear_reply() skips them. */
 static bool
 try(struct serve_planner *planner, const struct serve_choice *choice,
-    const struct serve_trial *trial, unsigned char *late, struct outcome *outcome,
+    const struct serve_trial *trial, double *over, struct outcome *outcome,
     struct rec_error *err)
 {
-    struct trying trying = {planner, late, {0, 0}};
+    struct trying trying = {planner, over, {0, 0}};
     struct serve_sink sink = {hear_reply, NULL, &trying};
     struct serve_options options = planner->objective.options;
     struct serve_sim *sim;
@@ -74,17 +74,33 @@ try(struct serve_planner *planner, const struct serve_choice *choice,
     return ok;
 }
 
-/* Fills *attained from n > 0 queries in the order in which they came; late[i] is 1 if
- * query i is late. */
-static void
-attain(const unsigned char *late, size_t n, struct serve_attained *attained)
+/* How late a query must be to count for the dependence of late queries: later than the
+ * objective, or if no query is, than the share `percentile` of the queries. None late
+ * would else look like n independent queries in time, where lateness comes in bursts that
+ * the trial just missed. `scratch` has room for n values. */
+static double
+find_bound(const double *over, size_t n, double percentile, double *scratch)
 {
-    double missed = 0, sum = 0, squares = 0, worth = (double)n, share, z, middle, half;
+    for (size_t i = 0; i < n; i++)
+        if (over[i] > 0)
+            return 0;
+    memcpy(scratch, over, n * sizeof *over);
+    return serve_select(scratch, n, n - serve_allowed(n, percentile) - 1);
+}
+
+/* Fills *attained from n > 0 queries in the order in which they came. */
+static void
+attain(const double *over, size_t n, double bound, struct serve_attained *attained)
+{
+    double missed = 0, late = 0, sum = 0, squares = 0, worth = (double)n, share, z;
+    double middle, half;
     for (size_t b = 0; b < BATCHES; b++) {
         size_t from = b * n / BATCHES, to = (b + 1) * n / BATCHES;
         double in = 0, mean;
-        for (size_t i = from; i < to; i++)
-            in += late[i];
+        for (size_t i = from; i < to; i++) {
+            in += over[i] > bound;
+            late += over[i] > 0;
+        }
         missed += in;
         mean = to > from ? in / (double)(to - from) : 0;
         sum += mean;
@@ -96,15 +112,16 @@ attain(const unsigned char *late, size_t n, struct serve_attained *attained)
         if (variance > 0)
             worth = fmin(worth, share * (1 - share) / variance);
     }
+    share = 1 - late / (double)n;
     z = STUDENT_T * STUDENT_T / worth;
     middle = (share + z / 2) / (1 + z);
     half = sqrt(z * share * (1 - share) + z * z / 4) / (1 + z);
     *attained =
         (struct serve_attained){.queries = n,
-                                .late = (uint64_t)missed,
+                                .late = (uint64_t)late,
                                 .share = 100 * share,
                                 .lower = 100 * fmax(0, middle - half),
-                                .upper = missed > 0 ? 100 * fmin(1, middle + half) : 100};
+                                .upper = late > 0 ? 100 * fmin(1, middle + half) : 100};
 }
 
 /* A change of one stage that was tried. */
@@ -122,7 +139,7 @@ struct climb {
     struct serve_planner *planner;
     const struct serve_trial *trial;
     struct serve_choice *choice; /* per stage: where the climb is */
-    unsigned char *late;         /* per query of the trial: 1, it is late */
+    double *over, *scratch;      /* per query of the trial: as in struct trying */
     double rate;                 /* the highest mean rate that may come, queries/s */
     struct outcome outcome;      /* of the trial with `choice` */
     uint64_t fewest;             /* late queries at the best step so far */
@@ -153,7 +170,7 @@ try_step(struct climb *climb, uint32_t s, struct serve_choice to, double price,
     bool ok;
     climb->choice[s] = to;
     ok =
-        try(climb->planner, climb->choice, climb->trial, climb->late, &step.outcome, err);
+        try(climb->planner, climb->choice, climb->trial, climb->over, &step.outcome, err);
     climb->choice[s] = before;
     if (ok && is_better(climb, &step, best))
         *best = step;
@@ -283,17 +300,19 @@ climb_up(struct climb *climb, bool batches, struct serve_attained *attained,
          struct rec_error *err)
 {
     const struct serve_trial *trial = climb->trial;
+    const double *over = climb->over + trial->from;
+    double percentile = climb->planner->objective.percentile;
+    size_t n = trial->n - trial->from;
     climb->fewest = UINT64_MAX;
     climb->least = INFINITY;
     climb->idle = 0;
     for (;;) {
         bool changed = false;
         if (!carry_rate(climb, err) ||
-            !try(climb->planner, climb->choice, trial, climb->late, &climb->outcome, err))
+            !try(climb->planner, climb->choice, trial, climb->over, &climb->outcome, err))
             return false;
-        attain(climb->late + trial->from, trial->n - trial->from, attained);
-        if (attained->late == 0 ||
-            attained->lower >= climb->planner->objective.percentile)
+        attain(over, n, find_bound(over, n, percentile, climb->scratch), attained);
+        if (attained->late == 0 || attained->lower >= percentile)
             return true;
         batches = batches || climb->idle > 1;
         if (!progresses(climb, err) || (batches && !change_batch(climb, &changed, err)) ||
@@ -311,8 +330,9 @@ open_climb(struct climb *climb, const struct serve_plan *plan, struct rec_error 
     climb->rate = fmax(highest_rate(planner->arrival, planner->n),
                        highest_rate(climb->trial->arrival, climb->trial->n));
     climb->choice = calloc(n + 1, sizeof *climb->choice);
-    climb->late = calloc(climb->trial->n + 1, sizeof *climb->late);
-    if (!climb->choice || !climb->late)
+    climb->over = calloc(climb->trial->n + 1, sizeof *climb->over);
+    climb->scratch = calloc(climb->trial->n + 1, sizeof *climb->scratch);
+    if (!climb->choice || !climb->over || !climb->scratch)
         return rec_fail_memory(err);
     for (uint32_t s = 0; s < n; s++) {
         const struct serve_menu *menu = &planner->menu[s];
@@ -330,7 +350,8 @@ static void
 close_climb(struct climb *climb)
 {
     free(climb->choice);
-    free(climb->late);
+    free(climb->over);
+    free(climb->scratch);
 }
 
 bool

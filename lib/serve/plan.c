@@ -154,6 +154,13 @@ count_visits(struct serve_planner *planner, struct rec_error *err)
     return ok;
 }
 
+/* 99.9 % of 1000 queries are 999, even if the product rounds to a little more. */
+uint64_t
+serve_allowed(size_t n, double percentile)
+{
+    return n - (uint64_t)ceil((double)n * percentile / 100 * (1 - 1e-12));
+}
+
 struct serve_planner *
 serve_planner_new(const struct serve_pipeline *pipeline, const double *arrival, size_t n,
                   const struct serve_objective *objective, struct rec_error *err)
@@ -175,9 +182,7 @@ serve_planner_new(const struct serve_pipeline *pipeline, const double *arrival, 
     planner->objective = *objective;
     planner->objective.options.drop_after = INFINITY;
     planner->objective.options.warmup = 0;
-    /* 99.9 % of 1000 queries are 999, even if the product rounds to a little more. */
-    planner->allowed =
-        n - (uint64_t)ceil((double)n * objective->percentile / 100 * (1 - 1e-12));
+    planner->allowed = serve_allowed(n, objective->percentile);
     /* Times are rounded sums: a bound must be exceeded by more than that to rule a choice
      * out. */
     planner->margin = 1e-12 * (arrival[n - 1] + objective->slo);
@@ -360,10 +365,9 @@ take_reply(void *context, const struct serve_reply *reply, struct rec_error *err
     return !judging->stopped;
 }
 
-/* The k-th smallest of n values, k from 0, in O(n) on average; reorders the values.
- * Hoare's algorithm, as in N. Wirth, "Algorithms + Data Structures = Programs" (1976). */
-static double
-select_value(double *value, size_t n, size_t k)
+/* Hoare's algorithm, as in N. Wirth, "Algorithms + Data Structures = Programs" (1976). */
+double
+serve_select(double *value, size_t n, size_t k)
 {
     int64_t low = 0, high = (int64_t)n - 1, i, j;
     while (low < high) {
@@ -424,7 +428,7 @@ simulate(struct serve_planner *planner, const struct serve_choice *choice,
     *verdict = (struct serve_verdict){.met = ok, .late = judging.late};
     if (ok)
         verdict->latency =
-            select_value(planner->latency, planner->n, planner->n - planner->allowed - 1);
+            serve_select(planner->latency, planner->n, planner->n - planner->allowed - 1);
     return ok || judging.stopped;
 }
 

@@ -69,6 +69,11 @@ serve_chosen(const struct serve_planner *planner, uint32_t stage,
     return &planner->menu[stage].option[choice.option];
 }
 
+/* How many of n queries may be late. */
+uint64_t serve_allowed(size_t n, double percentile);
+/* The k-th smallest of n values, k from 0, in O(n) on average; reorders the values. */
+double serve_select(double *value, size_t n, size_t k);
+
 /* In what follows, `choice` has one for each stage, unless `stage` is given, too. */
 
 /* Fills planner->config from the choices. */
