@@ -167,6 +167,9 @@ W
 5 6
 6 7
 W
+    # from a buffer, too: 2 * 5 * 9 * 6 elements
+    grep -o 'forward.*type=getitem.*activation=1080' buffered.rec
+    grep -o 'forward.*type=mul.flops=540' buffered.rec
 }
 
 @test "torch2graph: what cannot be traced, counted or read is named, with the way out" {

@@ -137,6 +137,18 @@ class Lookups(nn.Module):
         return Named(y[torch.arange(y.shape[0]), x.argmax(-1)], y)
 
 
+class Buffered(nn.Module):
+    """Data choose from a buffer of three dimensions: (2, 5) of (9, 9, 6) are (2, 5, 9, 6)."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(9, 6)
+        self.register_buffer("angles", torch.zeros(9, 9, 6))
+
+    def forward(self, x):
+        return self.words(x).unsqueeze(2) * self.angles[x]
+
+
 Named = collections.namedtuple("Named", "last all")
 
 
