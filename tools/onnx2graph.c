@@ -160,10 +160,18 @@ say(struct cli *cli, const struct input_network *network)
              network->batch);
 }
 
-/* Says which inputs were taken for weights, since this was guessed. */
+/* Says which inputs were taken for weights, since this was guessed; and that none was, if
+ * one may be and there are no other parameters. */
 static void
-warn_of_inputs(struct cli *cli, const struct onnx_inputs *inputs)
+warn_of_inputs(struct cli *cli, const struct onnx_inputs *inputs, double parameters)
 {
+    if (inputs->weights == 0 && parameters == 0 && inputs->guessed)
+        cli_warn(cli,
+                 "the model has no parameters: all its inputs are taken for data, %s "
+                 "(--input NAME,... says which are)",
+                 inputs->data);
+    if (inputs->weights == 0)
+        return;
     cli_warn(cli,
              "inputs without values that are taken for weights: %zu%s%s%s; for data: %s "
              "(--input NAME,... says which are data)",
@@ -193,8 +201,8 @@ run(struct cli *cli, const struct onnx2graph_args *args)
               onnx_read(cli->nfiles ? cli->files[0] : "-", &settings.options, &network,
                         &inputs, &cli->err);
     if (ok) {
-        if (inputs.weights > 0 && !args->input_given)
-            warn_of_inputs(cli, &inputs);
+        if (!args->input_given)
+            warn_of_inputs(cli, &inputs, input_network_params(&network));
         warn_of_dimensions(cli, &inputs);
         say(cli, &network);
         ok = write_graph(cli, &settings, !args->no_job_given, &network);

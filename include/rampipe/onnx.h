@@ -37,6 +37,7 @@ struct onnx_inputs {
     size_t weights;   /* the number of inputs taken for weights */
     char unsure[200]; /* weights of which only the shape says that they are no data */
     char data[300];   /* inputs taken for data */
+    bool guessed;     /* one of these may be a weight */
     /* "x: 8, y: 1": the data whose first dimensions, the samples, are not all the same;
      * empty: they are */
     char samples[300];

@@ -61,8 +61,17 @@ struct op {
     double param, activation; /* NAN: the op does not have the key */
     struct device_work work;
     bool has_work, backward, has_part;
-    bool sends; /* communication, whose time does not depend on a device */
+    bool sends;         /* communication, whose time does not depend on a device */
+    const char *opaque; /* its key of bytes that may be of parameters; NULL: none */
 };
+
+/* True if the graph stays as it is but for its times. Half the bytes of twice the batch
+ * are not the same. */
+static bool
+is_same(const struct device_fill *fill)
+{
+    return fill->samples == 1 && fill->elements == 1;
+}
 
 static bool
 read_gemm(const struct rec_reader *reader, const struct rec *rec,
@@ -100,7 +109,7 @@ read_op(const struct rec_reader *reader, const struct rec *rec, struct op *op,
         struct rec_error *err)
 {
     double flops = NAN, moved = NAN;
-    struct rec_str coll;
+    struct rec_str text;
     *op = (struct op){.param = NAN, .activation = NAN};
     if (!rec_get_number(reader, rec, 4, &op->compute, err) ||
         !rec_get_number(reader, rec, 5, &op->memory, err) ||
@@ -114,7 +123,10 @@ read_op(const struct rec_reader *reader, const struct rec *rec, struct op *op,
     op->work.flops = isnan(flops) ? 0 : flops;
     op->work.moved = isnan(moved) ? 0 : moved;
     op->backward = rec_str_is(rec->field[3], "backward");
-    op->sends = rec_find_key(rec, "coll", &coll);
+    op->sends = rec_find_key(rec, "coll", &text);
+    op->opaque = rec_find_key(rec, "hold", &text)                 ? "hold"
+                 : op->sends && rec_find_key(rec, "bytes", &text) ? "bytes"
+                                                                  : NULL;
     rec_find_key(rec, "class", &op->work.kind);
     return true;
 }
@@ -169,7 +181,6 @@ put_op(const struct device_fill *fill, const struct rec_reader *reader,
        const struct rec *rec, const struct op *op, struct rec_writer *writer,
        struct rec_error *err)
 {
-    bool same = fill->samples == 1 && fill->elements == 1;
     struct rec_str key, value;
     size_t at = 0;
     int status;
@@ -178,7 +189,7 @@ put_op(const struct device_fill *fill, const struct rec_reader *reader,
     for (size_t i = 1; i <= 3; i++)
         rec_str_field(writer, rec->field[i]);
     rec_num_field(writer, op->compute);
-    if (same) { /* the other fields are passed on byte for byte */
+    if (is_same(fill)) { /* the other fields are passed on byte for byte */
         for (size_t i = 5; i < rec->nfields; i++)
             rec_str_field(writer, rec->field[i]);
         rec_end(writer);
@@ -206,7 +217,7 @@ take_op(struct device_fill *fill, const struct rec_reader *reader, const struct 
         struct rec_writer *writer, struct rec_error *err)
 {
     int id = (int)(rec->field[2].len < 60 ? rec->field[2].len : 60);
-    bool same = fill->samples == 1 && fill->elements == 1;
+    bool same = is_same(fill);
     struct rec_error why;
     struct op op;
 
@@ -218,6 +229,12 @@ take_op(struct device_fill *fill, const struct rec_reader *reader, const struct 
                                "op '%.*s' is a part: scale the graph to another batch "
                                "or precision before it is partitioned",
                                id, rec->field[2].ptr);
+    if (!same && op.opaque)
+        return rec_reader_fail(reader, err,
+                               "%s= of op '%.*s' may be bytes of parameters or of "
+                               "activations, so it is not known for another batch or "
+                               "precision",
+                               op.opaque, id, rec->field[2].ptr);
     if (!same && !op.has_work && op.compute > 0)
         return rec_reader_fail(
             reader, err,
@@ -280,7 +297,7 @@ read_graph(struct device_fill *fill, const struct rec_reader *reader,
         return false;
     fill->elements =
         device_element(fill->roofline->precision) / device_element(precision);
-    if (rec_find_key(rec, "optimizer", &text) && fill->samples * fill->elements != 1)
+    if (rec_find_key(rec, "optimizer", &text) && !is_same(fill))
         return rec_reader_fail(
             reader, err,
             "graph '%.*s' has optimizer=, so its MEMORY is what "
@@ -449,7 +466,7 @@ device_fill_take(struct device_fill *fill, const struct rec_reader *reader,
         return take_op(fill, reader, rec, writer, err);
     if (rec->type == REC_DEP && fill->samples * fill->elements != 1)
         return take_dep(fill, reader, rec, writer, err);
-    if (rec->type == REC_COLL && fill->samples * fill->elements != 1)
+    if (rec->type == REC_COLL && !is_same(fill))
         return fail_coll(reader, rec, err);
     rec_put_line(writer, rec->line);
     return true;

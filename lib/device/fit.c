@@ -103,6 +103,11 @@ check_op(const struct device_model *model, const struct rec_reader *reader,
                                "op '%.*s' is a part, and which parts share a server is "
                                "not known: give the graph before it is partitioned",
                                REC_SAID(id));
+    if (rec_find_key(rec, "hold", &text))
+        return rec_reader_fail(reader, err,
+                               "op '%.*s' has hold=, bytes of which it is not known how "
+                               "they grow with the batch",
+                               REC_SAID(id));
     if (!rec_get_number(reader, rec, 5, &memory, err))
         return false;
     return fills || memory == 0 ||

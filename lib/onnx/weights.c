@@ -380,10 +380,11 @@ take(struct following *f)
         if (!use)
             continue;
         if (b->options->ndata > 0 ? is_named(b->options, info->name)
-                                  : !use->weight || use->data)
+                                  : !use->weight || use->data) {
+            b->inputs->guessed = b->inputs->guessed || (use->beside && !use->data);
             (void)rec_list_name(b->inputs->data, sizeof b->inputs->data,
                                 onnx_clean(info->name, text));
-        else if (!take_weight(b, info, value))
+        } else if (!take_weight(b, info, value))
             return false;
         else if (use->unsure)
             (void)rec_list_name(b->inputs->unsure, sizeof b->inputs->unsure,

@@ -318,6 +318,7 @@ sim_carrier_free(struct sim_carrier *c)
     free(c->member);
     free(c->why.name);
     free(c->why.head);
+    free(c->why.job);
     free(c->why.list);
     free(c);
 }

@@ -39,13 +39,19 @@ struct why {
     uint32_t mark;             /* counts intervals */
     struct sim_first *sending; /* those that ask for rates, in the present interval */
     uint32_t *name;            /* per link, or colour: the link that stands for it */
-    uint32_t *head; /* per link, or colour: those that it holds back, of list[] */
+    uint32_t *head; /* per link, or colour: the first job that it holds back, of job[] */
+    struct held_job {
+        uint32_t member;
+        uint32_t first;      /* of its exchanges, of list[] */
+        uint32_t next;       /* job that the link holds back */
+        uint32_t flows, all; /* on the link: of the job; of all jobs, in the first one */
+    } * job;
     struct listed {
         struct sim_first *reasons;
         uint32_t held; /* index there */
-        uint32_t member, tight, next;
+        uint32_t job, tight, next;
     } * list;
-    size_t name_room, head_room, nlist, list_room;
+    size_t name_room, head_room, njobs, job_room, nlist, list_room;
 };
 
 /* The route between two servers. */

@@ -177,6 +177,32 @@ name_colours(struct sim_carrier *c, struct rec_error *err)
     return true;
 }
 
+/* Lists an exchange that a link holds back in the present interval with its job. */
+static bool
+list_held(struct why *why, struct sim_first *r, uint32_t held, uint32_t member,
+          uint32_t tight, struct rec_error *err)
+{
+    uint32_t *head = &why->head[tight], j = *head;
+    if (!rec_grow(&why->list, &why->list_room, why->nlist + 1, sizeof *why->list, err) ||
+        !rec_grow(&why->job, &why->job_room, why->njobs + 1, sizeof *why->job, err))
+        return false;
+    while (j != NONE && why->job[j].member != member)
+        j = why->job[j].next;
+    if (j == NONE) {
+        j = (uint32_t)why->njobs++;
+        why->job[j] = (struct held_job){.member = member, .first = NONE, .next = NONE};
+        if (*head == NONE)
+            *head = j;
+        else { /* the first one stays, since it counts all flows */
+            why->job[j].next = why->job[*head].next;
+            why->job[*head].next = j;
+        }
+    }
+    why->list[why->nlist] = (struct listed){r, held, j, tight, why->job[j].first};
+    why->job[j].first = (uint32_t)why->nlist++;
+    return true;
+}
+
 /* A piece of an exchange that is explained: who holds it back, and what it carries. */
 static bool
 add_piece(struct sim_carrier *c, const struct piece *piece, struct sim_first *r,
@@ -209,34 +235,102 @@ add_piece(struct sim_carrier *c, const struct piece *piece, struct sim_first *r,
         return true;
     held->mark = why->mark;
     held->seconds += seconds;
-    if (!rec_grow(&why->list, &why->list_room, why->nlist + 1, sizeof *why->list, err))
-        return false;
-    why->list[why->nlist] = (struct listed){r, (uint32_t)(held - r->now.held),
-                                            (uint32_t)(c->sent[piece->sent].token >> 32),
-                                            tight, why->head[tight]};
-    why->head[tight] = (uint32_t)why->nlist++;
-    return true;
+    held->flows = 0;
+    return list_held(why, r, (uint32_t)(held - r->now.held),
+                     (uint32_t)(c->sent[piece->sent].token >> 32), tight, err);
 }
 
-/* Counts the flows that share links that hold something back. */
+/* Counts the flows that share links that hold something back, of a fold: those of a class
+ * are many. */
 static void
-count_flows(struct sim_carrier *c, const struct piece *piece, double seconds)
+count_classes(struct sim_carrier *c, const struct piece *piece, double seconds)
 {
     const struct sent *sent = &c->sent[piece->sent];
-    struct why *why = &c->why;
+    const struct why *why = &c->why;
     struct crossed on = links_of(c, piece);
     for (uint32_t i = 0; i < on.n; i++)
-        for (uint32_t k = why->head[on.link[i]]; k != NONE; k = why->list[k].next) {
-            const struct listed *one = &why->list[k];
-            struct sim_held *held = &one->reasons->now.held[one->held];
-            double flows = seconds * (on.crossing ? on.crossing[i] : 1);
-            if (sent->token >> 32 != one->member)
-                held->others += flows;
-            else if (sent->exchange != held->exchange)
-                held->job += flows;
-            else
-                held->own += flows;
+        for (uint32_t j = why->head[on.link[i]]; j != NONE; j = why->job[j].next)
+            for (uint32_t k = why->job[j].first; k != NONE; k = why->list[k].next) {
+                const struct listed *one = &why->list[k];
+                struct sim_held *held = &one->reasons->now.held[one->held];
+                double flows = seconds * on.crossing[i];
+                if (sent->token >> 32 != why->job[j].member)
+                    held->others += flows;
+                else if (sent->exchange != held->exchange)
+                    held->job += flows;
+                else
+                    held->own += flows;
+            }
+}
+
+/* The same without a fold. An op may send thousands of exchanges over one link, so each
+ * flow is counted once there, and once for its job and for its exchange. */
+static void
+count_flow(struct sim_carrier *c, const struct piece *piece)
+{
+    const struct sent *sent = &c->sent[piece->sent];
+    const struct why *why = &c->why;
+    struct crossed on = links_of(c, piece);
+    for (uint32_t i = 0; i < on.n; i++) {
+        struct sim_reasons_table *t;
+        uint32_t j = why->head[on.link[i]], held;
+        if (j == NONE)
+            continue;
+        why->job[j].all++;
+        while (j != NONE && why->job[j].member != sent->token >> 32)
+            j = why->job[j].next;
+        if (j == NONE)
+            continue;
+        why->job[j].flows++;
+        t = &why->list[why->job[j].first].reasons->now;
+        held = t->slot[slot_of(t, sent->exchange, on.link[i])];
+        if (held != NONE)
+            t->held[held].flows++;
+    }
+}
+
+/* Adds a term n times, with the same roundings as one addition after the other. Between
+ * two powers of two each addition but the first adds the same, which is a multiple of the
+ * last digit: so many additions are one there, and it is exact. */
+static double
+add_often(double sum, double term, uint32_t n)
+{
+    while (n > 0) {
+        double next = sum + term, step, many;
+        int power, last;
+        frexp(sum, &power);
+        frexp(next, &last);
+        n--;
+        if (n > 0 && power == last) { /* the first one has been rounded */
+            sum = next;
+            next = sum + term;
+            n--;
+            frexp(next, &last);
+            step = next - sum;
+            many = step > 0 ? floor((ldexp(1, power) - next) / step) - 1 : n;
+            if (last == power && many > 0) {
+                many = fmin(many, n);
+                next += many * step;
+                n -= (uint32_t)many;
+            }
         }
+        sum = next;
+    }
+    return sum;
+}
+
+static void
+add_counts(const struct why *why, double seconds)
+{
+    for (size_t i = 0; i < why->nlist; i++) {
+        const struct listed *one = &why->list[i];
+        const struct held_job *job = &why->job[one->job];
+        struct sim_held *held = &one->reasons->now.held[one->held];
+        held->own = add_often(held->own, seconds, held->flows);
+        held->job = add_often(held->job, seconds, job->flows - held->flows);
+        held->others = add_often(held->others, seconds,
+                                 why->job[why->head[one->tight]].all - job->flows);
+    }
 }
 
 static void
@@ -301,15 +395,21 @@ sim_reasons_pass(struct sim_carrier *c, double time, struct rec_error *err)
     if (!why->named && !name_colours(c, err))
         return false;
     why->mark = ++c->member[0].layout->pool->intervals;
-    why->nlist = 0;
+    why->nlist = why->njobs = 0;
     pass_rates(c, from, time);
     for (size_t i = 0; i < c->npieces; i++)
         if ((r = first_of(c, &c->piece[i])) && r->asked.reasons &&
             !add_piece(c, &c->piece[i], r, seconds, err))
             return false;
     for (size_t i = 0; why->nlist && i < c->npieces; i++)
-        if (c->piece[i].sent != NONE && c->piece[i].flow != NONE)
-            count_flows(c, &c->piece[i], seconds);
+        if (c->piece[i].sent != NONE && c->piece[i].flow != NONE) {
+            if (c->fold)
+                count_classes(c, &c->piece[i], seconds);
+            else
+                count_flow(c, &c->piece[i]);
+        }
+    if (!c->fold)
+        add_counts(why, seconds);
     for (size_t i = 0; i < c->npieces; i++)
         if ((r = first_of(c, &c->piece[i])) && r->asked.reasons)
             add_waits(c, &c->piece[i], r, seconds);

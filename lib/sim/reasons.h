@@ -21,7 +21,7 @@ struct sim_held {
     double own, job, others; /* flows on the link in that time, itself included: of the
                                  exchange, of others of the job, of other jobs;
                                  flow-seconds */
-    uint32_t mark, next;     /* of the present interval */
+    uint32_t mark, flows;    /* of the present interval; its own flows there */
 };
 
 /** A step. Starts as {0}. */

@@ -144,6 +144,34 @@ linear 32768 4608 0 1x4x64x64
 W
 }
 
+# 2 x 5 words look up rows of 6: 120 elements of the table, 10 indices and 60 results are moved.
+@test "torch2graph: parameters that data look up, or that get the shape of data, are counted" {
+    reccheck -q lookups.rec
+    awk -F'\t' '$4 == "forward" { split("", k); for (i = 7; i <= NF; i++) { split($i, p, "="); k[p[1]] = p[2] }
+        print $3, k["type"], k["flops"], k["moved"] / 2, k["param"] / 2, k["activation"] / 2 }
+        $1 == "dep" && $4 < 8 { print $3, $4 }' lookups.rec >got
+    diff got - <<'W'
+1 Input 0 0 0 10
+2 getitem 0 190 120 60
+3 mul 60 126 6 60
+4 linear 480 124 24 40
+5 argmax 10 12 0 2
+6 getitem 0 50 0 8
+7 Output 0 0 0 0
+1 2
+1 5
+2 3
+3 4
+4 6
+4 7
+5 6
+6 7
+W
+    # from a buffer, too: 2 * 5 * 9 * 6 elements
+    grep -o 'forward.*type=getitem.*activation=1080' buffered.rec
+    grep -o 'forward.*type=mul.flops=540' buffered.rec
+}
+
 @test "torch2graph: what cannot be traced, counted or read is named, with the way out" {
     diff errors - <<'W'
 3 torch2graph: torch.fx cannot trace block.1 (Gate): symbolically traced variables cannot be used as inputs to control flow; try: python3 -c 'import torch, torch_models; torch.onnx.export(torch_models.gated(), (torch.ones([2, 4], dtype=torch.float32),), "gated.onnx", opset_version=14, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)' && onnx2graph gated.onnx

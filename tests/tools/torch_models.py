@@ -1,4 +1,5 @@
 """Models that tests/suites/torch.bats has torch2graph trace."""
+import collections
 import math
 
 import torch
@@ -119,6 +120,36 @@ class Adapter(nn.Module):
     def forward(self, x):
         torch.cat([self.a[:0], self.b.t()[:0]])  # of no elements, which is no work
         return nn.functional.linear(x, self.weight + self.a @ self.b)
+
+
+class Lookups(nn.Module):
+    """A table and a row that indices of data choose, a gain in the shape of data, operands and outputs with names."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(20, 6))
+        self.gain = nn.Parameter(torch.ones(6))
+        self.weight = nn.Parameter(torch.zeros(4, 6))
+
+    def forward(self, x):
+        e = self.table[x]
+        y = F.linear(input=e * self.gain.expand_as(e), weight=self.weight)
+        return Named(y[torch.arange(y.shape[0]), x.argmax(-1)], y)
+
+
+class Buffered(nn.Module):
+    """Data choose from a buffer of three dimensions: (2, 5) of (9, 9, 6) are (2, 5, 9, 6)."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(9, 6)
+        self.register_buffer("angles", torch.zeros(9, 9, 6))
+
+    def forward(self, x):
+        return self.words(x).unsqueeze(2) * self.angles[x]
+
+
+Named = collections.namedtuple("Named", "last all")
 
 
 class Pair(nn.Module):

@@ -31,6 +31,8 @@ for name, line in {
         "fused": "torch_models:fused_gpt --input 2,5:int64",
         "vit": "torchvision.models:vit_b_16 --input 1,3,224,224",
         "adapter": "torch_models:Adapter --input 4,64",
+        "lookups": "torch_models:Lookups --input 2,5:int64",
+        "buffered": "torch_models:Buffered --input 2,5:int64",
         "pair": "torch_models:Pair --input 2,4 --input 2,4",
         "timed": "torch_models:encoder --input 2,5,8 --measure --repeat 1",
         "small": "torch_models:Small --input 2,5:int64 --precision fp32",
