@@ -289,36 +289,6 @@ count_flow(struct sim_carrier *c, const struct piece *piece)
     }
 }
 
-/* Adds a term n times, with the same roundings as one addition after the other. Between
- * two powers of two each addition but the first adds the same, which is a multiple of the
- * last digit: so many additions are one there, and it is exact. */
-static double
-add_often(double sum, double term, uint32_t n)
-{
-    while (n > 0) {
-        double next = sum + term, step, many;
-        int power, last;
-        frexp(sum, &power);
-        frexp(next, &last);
-        n--;
-        if (n > 0 && power == last) { /* the first one has been rounded */
-            sum = next;
-            next = sum + term;
-            n--;
-            frexp(next, &last);
-            step = next - sum;
-            many = step > 0 ? floor((ldexp(1, power) - next) / step) - 1 : n;
-            if (last == power && many > 0) {
-                many = fmin(many, n);
-                next += many * step;
-                n -= (uint32_t)many;
-            }
-        }
-        sum = next;
-    }
-    return sum;
-}
-
 static void
 add_counts(const struct why *why, double seconds)
 {
@@ -326,10 +296,9 @@ add_counts(const struct why *why, double seconds)
         const struct listed *one = &why->list[i];
         const struct held_job *job = &why->job[one->job];
         struct sim_held *held = &one->reasons->now.held[one->held];
-        held->own = add_often(held->own, seconds, held->flows);
-        held->job = add_often(held->job, seconds, job->flows - held->flows);
-        held->others = add_often(held->others, seconds,
-                                 why->job[why->head[one->tight]].all - job->flows);
+        held->own += seconds * held->flows;
+        held->job += seconds * (job->flows - held->flows);
+        held->others += seconds * (why->job[why->head[one->tight]].all - job->flows);
     }
 }
 
