@@ -150,6 +150,7 @@ take_task(struct run_log *log, struct task *task, const struct rec_reader *reade
     struct run_turn turn = {.runner = (uint32_t)log->nrunners - 1};
     struct run_logged *logged;
     if (!task_read(task, reader, rec, err) ||
+        !task_streams_take(&log->streams, task, err) ||
         !(logged = find(log, rec_str(task->id), err)))
         return false;
     logged->finished = logged->number = false;

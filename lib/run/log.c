@@ -371,6 +371,7 @@ run_log_close(struct run_log *log)
     rec_map_free(&log->names);
     rec_arena_free(&log->arena);
     task_hazards_free(log->touched);
+    task_streams_free(&log->streams);
     free(log->logged);
     free(log->turn);
     free(log->file);

@@ -219,6 +219,7 @@ struct run_log {
     size_t n, room, nturns, turn_room, nfiles, file_room, nrunners, runner_room;
     uint64_t records;             /* the number of records read */
     struct task_hazards *touched; /* the last turns that wrote each name */
+    struct task_streams streams;  /* of its tasks */
     struct rec_arena arena;
 };
 
@@ -284,6 +285,7 @@ struct run {
     struct run_tally *tally;
     double told; /* when the last block record was written, seconds */
     struct task_hazards *hazards;
+    struct task_streams streams;
     struct task_gathers gathers;
     struct run_graph graph;
     struct run_log log;
