@@ -182,6 +182,9 @@ run_end_attempt(struct run_slot *slot, struct run_attempt *attempt)
     slot->task = REC_NONE;
     run->pool->cores += t->cores;
     run->pool->memory += t->memory;
+    /* sums of fractions of a byte are rounded: no error may stay when nothing runs */
+    if (run->pool->cores == run->pool->options->cores)
+        run->pool->memory = run->pool->options->memory;
     run->tally->running--;
     attempt->start = slot->start;
     attempt->end = run_now(run);
