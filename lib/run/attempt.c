@@ -358,10 +358,10 @@ start(struct run *run, uint32_t task, bool *later)
 
     if (!run_log_begin(run, task))
         return false;
-    /* Files that an earlier run left half written are removed, so that no task takes them
-     * for whole ones. This comes after run_log_begin(), for only then the log says that
-     * these files are being changed. */
-    if (t->begun)
+    /* Files that an earlier attempt left half written are removed, so that no task takes
+     * them for whole ones. This comes after run_log_begin(), for only then the log says
+     * that these files are being changed. */
+    if (t->begun || t->attempts > 0)
         run_remove_half(t);
     t->begun = false;
     t->attempts++;

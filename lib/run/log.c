@@ -294,7 +294,8 @@ run_log_begin(struct run *run, uint32_t task)
         uint32_t n = run_lists_get(&run->access.source, a->name + i).n;
         /* logged are: folders and given files that it reads; given files that it will
          * overwrite, except ones that its own earlier attempt may have changed */
-        if (*name != '@' && (reads ? below || n == 0 : n == 0 && !below && !t->begun))
+        if (*name != '@' &&
+            (reads ? below || n == 0 : n == 0 && !below && !t->begun && t->attempts == 0))
             ok = put_given(run, name, reads, text.out);
     }
     fputs(t->line, text.out);
