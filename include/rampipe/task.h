@@ -239,9 +239,9 @@ struct task_streams {
     struct rec_arena arena;
 };
 
-/** Takes the next task. If it reads @ID.stdout or @ID.stderr of a task before it, and that
- * stream is a file (stdout=, stderr=), the file is added to its READS, for others may
- * write that file, too. The added names are valid until task_streams_free(). */
+/** Takes the next task. If it reads @ID.stdout or @ID.stderr of a task before it, and
+ * that stream is a file (stdout=, stderr=), the file is added to its READS, for others
+ * may write that file, too. The added names are valid until task_streams_free(). */
 bool task_streams_take(struct task_streams *streams, struct task *task,
                        struct rec_error *err) REC_MUST_CHECK;
 void task_streams_free(struct task_streams *streams);

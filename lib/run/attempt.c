@@ -187,6 +187,8 @@ run_end_attempt(struct run_slot *slot, struct run_attempt *attempt)
         run->pool->memory = run->pool->options->memory;
     run->tally->running--;
     attempt->start = slot->start;
+    if (slot->worker)
+        ok = run_worker_keep_output(slot, run, t);
     attempt->end = run_now(run);
     attempt->host = run->pool->host;
     attempt->output = slot->output;
@@ -194,8 +196,6 @@ run_end_attempt(struct run_slot *slot, struct run_attempt *attempt)
         attempt->status = "no_output";
         attempt->ok = false;
     }
-    if (slot->worker)
-        ok = run_worker_keep_output(slot, run, t);
     ok = ok && (!attempt->ok || sync_outputs(run, t)) && run_conclude(run, task, attempt);
     /* the next task of the slot uses the same file, which must be empty for it; if it
      * cannot be emptied the task opens a new one */

@@ -19,6 +19,8 @@
  * and so lag behind clock_gettime(). A file may seem older than the attempt that wrote it
  * by this much, seconds. */
 #define FILE_TIME_LAG 0.02
+/* Times in a log are rounded by up to this much, seconds. */
+#define TIME_ERROR 1e-5
 
 /* ---- a look at a file ------------------------------------------------------ */
 
@@ -184,6 +186,18 @@ run_look_same(const struct run_look *a, const struct run_look *b)
     if (a->state != b->state || a->digest != b->digest || a->size != b->size)
         return false;
     return a->summed && b->summed ? a->sum == b->sum : a->mtime == b->mtime;
+}
+
+bool
+run_changed_within(const char *name, double since, double until)
+{
+    struct stat status;
+    double changed;
+    if (stat(name, &status) != 0)
+        return false;
+    changed = 1e-9 * (double)time_of(&status);
+    return !S_ISREG(status.st_mode) ||
+           !(changed < since - FILE_TIME_LAG || changed > until + TIME_ERROR);
 }
 
 /* ---- its record ------------------------------------------------------------ */
