@@ -220,7 +220,7 @@ read_lines(struct reading *r)
 }
 
 /* Returns 1 if the input is records, 0 if it is a task file, -1 on an error: records
- * begin with a header, or with "task" and a TAB. */
+ * begin with a header, or with "task" or "fence" and a TAB. */
 static int
 has_records(struct cli *cli)
 {
@@ -230,7 +230,8 @@ has_records(struct cli *cli)
     if (status <= 0)
         return status < 0 ? -1 : 1; /* nothing: what reads records says so */
     (void)rec_str_split(&line, '\t', &word);
-    return rec_str_is(word, "#rampipe") || rec_str_is(word, "task");
+    return rec_str_is(word, "#rampipe") || rec_str_is(word, "task") ||
+           rec_str_is(word, "fence");
 }
 
 /* ---- templates ----------------------------------------------------------- */

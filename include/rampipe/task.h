@@ -229,6 +229,23 @@ int task_template_next(struct task_template *pattern, struct task *task,
                        struct rec_error *err) REC_MUST_CHECK;
 void task_template_free(struct task_template *pattern);
 
+/* ---- streams ------------------------------------------------------------- */
+
+/** The files behind the names @ID.stdout and @ID.stderr. Starts as {0}. */
+struct task_streams {
+    struct rec_map ids;
+    struct task_stream *stream;
+    size_t n, room;
+    struct rec_arena arena;
+};
+
+/** Takes the next task. If it reads @ID.stdout or @ID.stderr of a task before it, and
+ * that stream is a file (stdout=, stderr=), the file is added to its READS, for others
+ * may write that file, too. The added names are valid until task_streams_free(). */
+bool task_streams_take(struct task_streams *streams, struct task *task,
+                       struct rec_error *err) REC_MUST_CHECK;
+void task_streams_free(struct task_streams *streams);
+
 /* ---- hazards ------------------------------------------------------------- */
 
 enum task_hazard { TASK_RAW, TASK_WAR, TASK_WAW };
@@ -312,8 +329,8 @@ struct task_list *task_list_new(enum task_form form, struct rec_writer *writer,
                                 const char *name, double cost,
                                 struct rec_error *err) REC_MUST_CHECK;
 void task_list_free(struct task_list *list);
-/** Adds the next task. */
-bool task_list_add(struct task_list *list, const struct task *task,
+/** Adds the next task, whose reads become those of task_streams_take(). */
+bool task_list_add(struct task_list *list, struct task *task,
                    struct rec_error *err) REC_MUST_CHECK;
 /** Adds a fence. In a graph or picture it is an op of this name that takes no time.
  * REC_DATA: another op there has the name. */

@@ -182,8 +182,13 @@ run_end_attempt(struct run_slot *slot, struct run_attempt *attempt)
     slot->task = REC_NONE;
     run->pool->cores += t->cores;
     run->pool->memory += t->memory;
+    /* sums of fractions of a byte are rounded: no error may stay when nothing runs */
+    if (run->pool->cores == run->pool->options->cores)
+        run->pool->memory = run->pool->options->memory;
     run->tally->running--;
     attempt->start = slot->start;
+    if (slot->worker)
+        ok = run_worker_keep_output(slot, run, t);
     attempt->end = run_now(run);
     attempt->host = run->pool->host;
     attempt->output = slot->output;
@@ -191,8 +196,6 @@ run_end_attempt(struct run_slot *slot, struct run_attempt *attempt)
         attempt->status = "no_output";
         attempt->ok = false;
     }
-    if (slot->worker)
-        ok = run_worker_keep_output(slot, run, t);
     ok = ok && (!attempt->ok || sync_outputs(run, t)) && run_conclude(run, task, attempt);
     /* the next task of the slot uses the same file, which must be empty for it; if it
      * cannot be emptied the task opens a new one */
@@ -309,6 +312,17 @@ is_shortage(int why)
     return why == EAGAIN || why == ENOMEM || why == EMFILE || why == ENFILE;
 }
 
+/* Is its standard input the output of a task that was not run? Behind a fence it is run
+ * all the same. A file of that name would be of another run. */
+static bool
+is_input_skipped(const struct run *run, const struct run_task *task)
+{
+    const char *kind;
+    const struct run_task *from =
+        task->standard_input ? run_find_output(run, task->standard_input, &kind) : NULL;
+    return from && from->cause != REC_NONE;
+}
+
 /* Starts the process of a task. Returns 1; 0: it cannot be started, *why is an errno; -1:
  * *run->err. */
 static int
@@ -317,6 +331,10 @@ start_process(struct run *run, struct run_task *t, struct run_slot **slot, int *
     struct run_pool *pool = run->pool;
     char *input = NULL;
     int status;
+    if (is_input_skipped(run, t)) {
+        *why = ENOENT;
+        return 0;
+    }
     if (!(*slot = run_free_slot(pool, run->err)) || !run_find_input(run, t, &input))
         return -1;
     run_launch_mark(&pool->launch, pool->name, ++pool->started);
@@ -355,10 +373,10 @@ start(struct run *run, uint32_t task, bool *later)
 
     if (!run_log_begin(run, task))
         return false;
-    /* Files that an earlier run left half written are removed, so that no task takes them
-     * for whole ones. This comes after run_log_begin(), for only then the log says that
-     * these files are being changed. */
-    if (t->begun)
+    /* Files that an earlier attempt left half written are removed, so that no task takes
+     * them for whole ones. This comes after run_log_begin(), for only then the log says
+     * that these files are being changed. */
+    if (t->begun || t->attempts > 0)
         run_remove_half(t);
     t->begun = false;
     t->attempts++;

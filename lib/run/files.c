@@ -19,6 +19,8 @@
  * and so lag behind clock_gettime(). A file may seem older than the attempt that wrote it
  * by this much, seconds. */
 #define FILE_TIME_LAG 0.02
+/* Times in a log are rounded by up to this much, seconds. */
+#define TIME_ERROR 1e-5
 
 /* ---- a look at a file ------------------------------------------------------ */
 
@@ -186,6 +188,18 @@ run_look_same(const struct run_look *a, const struct run_look *b)
     return a->summed && b->summed ? a->sum == b->sum : a->mtime == b->mtime;
 }
 
+bool
+run_changed_within(const char *name, double since, double until)
+{
+    struct stat status;
+    double changed;
+    if (stat(name, &status) != 0)
+        return false;
+    changed = 1e-9 * (double)time_of(&status);
+    return !S_ISREG(status.st_mode) ||
+           !(changed < since - FILE_TIME_LAG || changed > until + TIME_ERROR);
+}
+
 /* ---- its record ------------------------------------------------------------ */
 
 static const char *const states[] = {"none", "file", "tree", "other"};
@@ -200,9 +214,9 @@ run_look_write(FILE *out, const char *name, const char *task, bool given,
                 *c);
     fprintf(out, "\t%s\t%s", task, states[look->state]);
     if (look->state == RUN_FILE)
-        fprintf(out, "\tsize=%llu\tmtime=%lld.%09lld", (unsigned long long)look->size,
-                (long long)(look->mtime / 1000000000),
-                (long long)(look->mtime % 1000000000));
+        fprintf(out, "\tsize=%llu\tmtime=%s%lld.%09lld", (unsigned long long)look->size,
+                look->mtime < 0 ? "-" : "", llabs(look->mtime / 1000000000),
+                llabs(look->mtime % 1000000000));
     if (look->summed)
         fprintf(out, "\tsum=%u", look->sum);
     if (look->state == RUN_TREE)
@@ -218,6 +232,7 @@ run_look_read(const struct rec_reader *reader, const struct rec *rec,
     uint64_t sum = 0, s = 0, ns = 0;
     size_t state = 0;
     char digest[17] = "";
+    bool before; /* before 1970 */
     while (state < 3 && !rec_str_is(rec->field[3], states[state]))
         state++;
     *look = (struct run_look){.state = (uint8_t)state};
@@ -230,11 +245,14 @@ run_look_read(const struct rec_reader *reader, const struct rec *rec,
         memcpy(digest, text.ptr, text.len);
         look->digest = strtoull(digest, NULL, 16);
     }
-    if (rec_find_key(rec, "mtime", &text) &&
+    before = rec_find_key(rec, "mtime", &text) && text.len > 0 && *text.ptr == '-';
+    if (before)
+        text = (struct rec_str){text.ptr + 1, text.len - 1};
+    if (rec_find_key(rec, "mtime", &seconds) &&
         (!rec_str_split(&text, '.', &seconds) || !rec_parse_uint(seconds, &s) ||
          text.len != 9 || !rec_parse_uint(text, &ns)))
         return rec_reader_fail(reader, err, "mtime must be SECONDS.NANOSECONDS");
-    look->mtime = (int64_t)(1000000000 * s + ns);
+    look->mtime = (before ? -1 : 1) * (int64_t)(1000000000 * s + ns);
     return true;
 }
 

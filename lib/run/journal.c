@@ -150,6 +150,7 @@ take_task(struct run_log *log, struct task *task, const struct rec_reader *reade
     struct run_turn turn = {.runner = (uint32_t)log->nrunners - 1};
     struct run_logged *logged;
     if (!task_read(task, reader, rec, err) ||
+        !task_streams_take(&log->streams, task, err) ||
         !(logged = find(log, rec_str(task->id), err)))
         return false;
     logged->finished = logged->number = false;
@@ -184,9 +185,15 @@ take_attempt(struct run_log *log, const struct rec_reader *reader, const struct 
              struct rec_error *err)
 {
     struct run_logged *logged;
+    double start, end, began = NAN;
     uint64_t status;
-    if (!rec_check(reader, rec, err) || !(logged = find(log, rec->field[1], err)))
+    if (!rec_check(reader, rec, err) || !rec_get_number(reader, rec, 3, &start, err) ||
+        !rec_get_later(reader, rec, 4, start, &end, err) ||
+        !rec_key_number(reader, rec, "began", &began, err) ||
+        !(logged = find(log, rec->field[1], err)))
         return false;
+    logged->since = began + start;
+    logged->until = began + end;
     logged->number = rec_parse_uint(rec->field[5], &status);
     logged->finished = logged->number && status == 0;
     logged->end = log->records;

@@ -294,7 +294,8 @@ run_log_begin(struct run *run, uint32_t task)
         uint32_t n = run_lists_get(&run->access.source, a->name + i).n;
         /* logged are: folders and given files that it reads; given files that it will
          * overwrite, except ones that its own earlier attempt may have changed */
-        if (*name != '@' && (reads ? below || n == 0 : n == 0 && !below && !t->begun))
+        if (*name != '@' &&
+            (reads ? below || n == 0 : n == 0 && !below && !t->begun && t->attempts == 0))
             ok = put_given(run, name, reads, text.out);
     }
     fputs(t->line, text.out);
@@ -371,6 +372,7 @@ run_log_close(struct run_log *log)
     rec_map_free(&log->names);
     rec_arena_free(&log->arena);
     task_hazards_free(log->touched);
+    task_streams_free(&log->streams);
     free(log->logged);
     free(log->turn);
     free(log->file);

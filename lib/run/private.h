@@ -186,6 +186,7 @@ struct run_logged {
         source; /* in run_log.source: the first of one list for each name that it reads,
                     * of the turns that had written the name when the task began */
     const char *attempt; /* its last attempt with an exit status; NULL: none */
+    double since, until; /* of that attempt, seconds since 1970; NAN: not known */
     bool call;
 };
 
@@ -219,6 +220,7 @@ struct run_log {
     size_t n, room, nturns, turn_room, nfiles, file_room, nrunners, runner_room;
     uint64_t records;             /* the number of records read */
     struct task_hazards *touched; /* the last turns that wrote each name */
+    struct task_streams streams;  /* of its tasks */
     struct rec_arena arena;
 };
 
@@ -284,6 +286,7 @@ struct run {
     struct run_tally *tally;
     double told; /* when the last block record was written, seconds */
     struct task_hazards *hazards;
+    struct task_streams streams;
     struct task_gathers gathers;
     struct run_graph graph;
     struct run_log log;
@@ -559,6 +562,8 @@ void run_look_at(const char *name, bool content, struct run_look *look);
 bool run_look_below(const struct run *run, const char *name,
                     struct run_look *look) REC_MUST_CHECK;
 bool run_look_same(const struct run_look *a, const struct run_look *b);
+/* Is there such a file, and did it change last in this time (since 1970)? NAN: any. */
+bool run_changed_within(const char *name, double since, double until);
 /* Writes a file record. `task`: the task that made this state, "-" for none; `given`: the
  * run takes the file as it is, whatever the log says before. */
 void run_look_write(FILE *out, const char *name, const char *task, bool given,

@@ -198,6 +198,28 @@ is_there(const struct run *run, uint32_t task, const char *name, struct run_list
     return there;
 }
 
+/* Is what a task printed, and another reads as @ID.stdout, in the folder of logs as the
+ * task left it? There are no file records of these files. So the file must have changed
+ * last while the task ran: the folder may be another one now, or another run's, too. */
+static bool
+is_printed(const struct run *run, uint32_t task, const char *name, bool *kept)
+{
+    const struct run_task *t = &run->graph.task[task];
+    const struct run_logged *logged = &run->log.logged[t->logged];
+    const char *kind;
+    struct rec_str id = task_output(name, &kind);
+    char *path;
+    *kept = true;
+    if (!run->options->logs || !rec_str_is(id, t->id) || strcmp(kind, "result") == 0 ||
+        (strcmp(kind, "stdout") == 0 ? t->standard_output : t->standard_error))
+        return true;
+    if (!(path = run_log_file(run->options->logs, t->id, kind)))
+        return rec_fail_memory(run->err);
+    *kept = run_changed_within(path, logged->since, logged->until);
+    free(path);
+    return true;
+}
+
 /* Marks a task as not finished, and puts it on the work list of choose(), once. */
 static void
 run_again(struct run *run, uint32_t task, size_t *n)
@@ -217,8 +239,12 @@ renew_sources(struct run *run, uint32_t task, const struct run_name *name,
 {
     for (uint32_t k = 0; k < name->source.n; k++) {
         uint32_t source = name->source.value[k];
-        if (!run->graph.task[source].finished ||
-            is_there(run, source, name->text, last, others))
+        bool kept;
+        if (!run->graph.task[source].finished)
+            continue;
+        if (!is_printed(run, source, name->text, &kept))
+            return false;
+        if (kept && is_there(run, source, name->text, last, others))
             continue;
         if (source < run->resumed)
             return rec_fail(

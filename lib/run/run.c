@@ -123,7 +123,8 @@ take_task(struct run *run, const struct rec *rec)
     uint64_t hash;
     uint32_t number = (uint32_t)run->graph.n;
     if (!task_read(&run->task, run->reader, rec, run->err) ||
-        !check_needs(run, &run->task))
+        !check_needs(run, &run->task) ||
+        !task_streams_take(&run->streams, &run->task, run->err))
         return false;
     if (!run_log_access(run, &run->task))
         return false;
@@ -406,6 +407,7 @@ run_free(struct run *run)
     rec_map_free(&run->ids);
     task_free(&run->task);
     task_hazards_free(run->hazards);
+    task_streams_free(&run->streams);
 }
 
 bool

@@ -33,6 +33,7 @@ struct task_list {
     const char *name;
     double cost;
     struct task_hazards *hazards;
+    struct task_streams streams;
     uint64_t count;
     uint64_t dropped; /* tasks of which a Makefile cannot say all */
     uint32_t fences;
@@ -399,6 +400,7 @@ task_list_free(struct task_list *list)
     free(list->used);
     rec_map_free(&list->names);
     rec_map_free(&list->fence_ids);
+    task_streams_free(&list->streams);
     rec_arena_free(&list->arena);
     free(list);
 }
@@ -426,7 +428,7 @@ check_outputs(const struct task_list *list, const struct task *task,
 }
 
 bool
-task_list_add(struct task_list *list, const struct task *task, struct rec_error *err)
+task_list_add(struct task_list *list, struct task *task, struct rec_error *err)
 {
     const struct task_edge *edge;
     size_t nedges;
@@ -444,6 +446,7 @@ task_list_add(struct task_list *list, const struct task *task, struct rec_error 
         return false;
     if (!rec_grow(&list->task, &list->task_room, list->count + 1, sizeof *list->task,
                   err) ||
+        !task_streams_take(&list->streams, task, err) ||
         !task_hazards_add(list->hazards, task, &edge, &nedges, err))
         return false;
     list->task[list->count++] = (uint32_t)list->nops; /* (a check has no ops) */

@@ -53,8 +53,8 @@ put_place(struct rec_writer *w, const struct task *task, struct rec_error *err)
 {
     struct rec_str env = rec_str(task->env ? task->env : ""), part;
     if (task->cwd) {
-        rec_printf(w,
-                   "( cd "); /* a subshell: its streams are opened outside the folder */
+        /* a subshell: its streams are opened outside the folder; - is an option of cd */
+        rec_printf(w, "( cd %s", *task->cwd == '-' ? "./" : "");
         if (!put_unescaped(w, rec_str(task->cwd), err))
             return false;
         rec_printf(w, " && ");
@@ -94,7 +94,9 @@ task_make_command(struct rec_writer *w, const struct task *task, struct rec_erro
     if (task->cwd)
         rec_printf(w, " )");
     for (size_t i = 0; i < 3; i++)
-        if (stream[i]) {
+        if (i == 2 && stream[1] && stream[2] && strcmp(stream[1], stream[2]) == 0)
+            rec_printf(w, " 2>&1"); /* opened twice, one would overwrite the other */
+        else if (stream[i]) {
             rec_printf(w, "%s", arrow[i]);
             put_word(w, stream[i]);
         }

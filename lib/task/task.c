@@ -288,23 +288,27 @@ task_check_free(struct task_check *check)
 /* ---- writing ------------------------------------------------------------- */
 
 /* Writes names, except those of streams, which have keys of their own. Streams are told
- * by their address, not their text: a file may be listed and be a stream as well. */
+ * by their address, not their text: a file may be listed and be a stream as well. A lone
+ * "-" would mean none: the file of that name is ./-. */
 static void
 put_names(struct rec_writer *writer, const struct task_names *names, const char *one,
           const char *other)
 {
-    bool any = false;
+    const char *last = NULL;
+    size_t n = 0;
     rec_text_field(writer, "");
     for (size_t i = 0; i < names->n; i++) {
         if (names->name[i] == one || names->name[i] == other)
             continue;
-        if (any)
+        if (n++ > 0) {
+            put_escaped(writer, last);
             rec_put_bytes(writer, ",", 1);
-        put_escaped(writer, names->name[i]);
-        any = true;
+        }
+        last = names->name[i];
     }
-    if (!any)
-        rec_put_bytes(writer, "-", 1);
+    if (n == 1 && strcmp(last, "-") == 0)
+        rec_put_bytes(writer, "./", 2);
+    put_escaped(writer, n > 0 ? last : "-");
 }
 
 static void

@@ -27,7 +27,7 @@ all() {
         env=A=1%2C2,B=3 stdout=o%2C1 stderr=e
     task c - - cat 'stdin=@a/b "$(touch no)".stdout' stdout=copy
     TIMEOUT=0.1 task d - - 'sleep 60' retries=1
-    TIMEOUT=60 task f - n "sh -c 'echo >>n; [ \$(wc -l <n) = 3 ]'" retries=5 memory=1000000
+    TIMEOUT=60 task f n n "sh -c 'echo >>n; [ \$(wc -l <n) = 3 ]'" retries=5 memory=1000000
     task -g sub/ - 'sh -c "pwd >here; exit 7"' ok=any cwd=sub cores=2
     task h - - /nowhere
     task called - made "$ROOT/tests/tools/worker.sh" 'call=touch made; result=place%09'

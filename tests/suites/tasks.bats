@@ -100,7 +100,7 @@ status_is() {
 }
 
 @test "retries go on until it works" {
-    task a - n "sh -c 'echo >>n; [ \$(wc -l <n) = 3 ]'" retries=5 >tasks.rec
+    task a n n "sh -c 'echo >>n; [ \$(wc -l <n) = 3 ]'" retries=5 >tasks.rec
     runtasks --backoff 1ms tasks.rec >out
     [ "$(grep -c ^attempt out)" = 3 ]
     rm n && sed -i 's/\tretries=5//' tasks.rec
