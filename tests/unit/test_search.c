@@ -131,7 +131,7 @@ compare_one(struct distances *d)
 
 /* It is at most the time of the pipeline that is run, and memory is the same. How far off
  * it is stands in plan-train(1): on these small layers, whose ends and messages are long
- * beside them, up to 7 % without chunks and 25 % with them. */
+ * beside them, up to 8 % without chunks and 25 % with them. */
 static void
 test_closed(void **state)
 {
@@ -140,7 +140,7 @@ test_closed(void **state)
     srand(1);
     for (int i = 0; i < part_of(3000); i++)
         compare_one(&d);
-    assert_true(d.whole < 0.07);
+    assert_true(d.whole < 0.08);
     assert_true(d.chunks < 0.25);
 }
 
