@@ -116,6 +116,14 @@ test_softmax(void **state)
     assert_true(parallel_step(&model, &one, &machine, &a, &err));
     assert_true(parallel_step(&model, &two, &machine, &b, &err));
     assert_near(parallel_parts_sum(&a.parts) - parallel_parts_sum(&b.parts), 3 * 4, 1e-9);
+    /* of the 8 heads of tensor ranks, context ranks that deal them have 2 */
+    one = mix_of(2, 1, 1, 1, 1, 1);
+    one.cp = 4;
+    two = one;
+    two.deal_heads = true;
+    assert_near(parallel_kept(&model.kind[0], &model, &two) -
+                    parallel_kept(&model.kind[0], &model, &one),
+                2 * 8 * 128 * 512, 1e-6);
     parallel_model_free(&model);
 }
 
