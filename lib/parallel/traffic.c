@@ -135,12 +135,12 @@ parallel_dispatch(const struct parallel_mix *mix, const struct parallel_machine 
            fmax(here, distinct(nodes, experts) * (nodes - 1) / nodes * bytes / adapter);
 }
 
-/* All stages of a pipeline lie in a node. If not, some message leaves it, and the slowest
- * sets the pace. */
+/* All stages of each pipeline lie in a node. If not, some message leaves it, and the
+ * slowest sets the pace. */
 static bool
 is_inside(const struct parallel_mix *mix, const struct parallel_machine *machine)
 {
-    return node_of(mix, machine) >= (double)parallel_together(mix) * mix->pp;
+    return fmod(node_of(mix, machine), (double)parallel_together(mix) * mix->pp) == 0;
 }
 
 double
