@@ -147,9 +147,11 @@ double
 parallel_message(const struct parallel_mix *mix, const struct parallel_machine *machine,
                  double bytes)
 {
+    double within = machine->inside_latency + bytes / (machine->inside * 0.78), across;
     if (is_inside(mix, machine))
-        return machine->inside_latency + bytes / (machine->inside * 0.78);
-    return machine->latency + bytes / (machine->adapter * machine->stack->adapter);
+        return within;
+    across = machine->latency + bytes / (machine->adapter * machine->stack->adapter);
+    return node_of(mix, machine) > parallel_together(mix) ? fmax(within, across) : across;
 }
 
 double

@@ -131,7 +131,8 @@ test_softmax(void **state)
  * and takes 1e-6 s and its bytes at .78 x 1e11 / s; if one stage lies elsewhere, 1e-5 s
  * and its bytes at 1e10 / s. The first device, which ends last, sends one for each of 16
  * microbatches, which tensor ranks divide. Of pipelines of three neighbours, the third
- * one begins in one node and ends in the next. */
+ * one begins in one node and ends in the next. Messages inside set the pace if they are
+ * slower, and if there are some: not if tensor ranks fill the node. */
 static void
 test_messages(void **state)
 {
@@ -161,6 +162,17 @@ test_messages(void **state)
         assert_true(parallel_order_read(rec_str("tp-cp-pp-dp"), &mix.order));
         assert_true(parallel_step(&model, &mix, &machine, &step, &err));
         assert_near(step.transfer, 16 * (1e-5 + bytes / 1e10), 1e-12);
+    }
+    machine.inside = 1e9;
+    for (uint32_t tp = 4; tp <= 8; tp *= 2) {
+        struct parallel_mix mix = mix_of(tp, 4, 1, 1, 2, 16);
+        struct parallel_step step;
+        struct rec_error err;
+        assert_true(parallel_step(&model, &mix, &machine, &step, &err));
+        assert_near(step.transfer,
+                    16 *
+                        (tp == 4 ? 1e-6 + bytes / tp / 0.78e9 : 1e-5 + bytes / tp / 1e10),
+                    1e-12);
     }
     parallel_model_free(&model);
 }
