@@ -178,9 +178,10 @@ run(struct cli *cli, const struct collective_args *args)
                                 : answer_all(cli, &table, &count);
     if (ok && count.unchecked > 0)
         cli_warn(cli,
-                 "%llu of %llu answers have no error=: their law was never checked for "
+                 "no error= in %llu of %llu answers: their law was never checked for "
                  "such a question",
-                 (unsigned long long)count.unchecked, (unsigned long long)count.asked);
+                 (unsigned long long)count.unchecked,
+                 (unsigned long long)(count.asked - count.refused));
     if (ok && count.refused > 0)
         ok = rec_fail(&cli->err, REC_NO,
                       "%llu of %llu questions have no answer (how=none): law= says why",

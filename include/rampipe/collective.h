@@ -150,7 +150,7 @@ bool collective_ask_read(struct collective_ask *ask, const struct rec_reader *re
 struct collective_count {
     uint64_t asked;
     uint64_t refused;   /* of these */
-    uint64_t unchecked; /* of these: answers of a law that was never checked */
+    uint64_t unchecked; /* answers without error=: their law was never checked */
 };
 
 /** Answers a collective record: writes it with the answer, which replaces one that it has

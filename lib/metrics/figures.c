@@ -343,13 +343,16 @@ sums_of(const struct metrics *m, size_t interval, double room[])
     return room;
 }
 
-/* How long an interval is: the last one ends with the run. An interval in which a case
- * only ends at its first moment counts whole. */
+/* How long an interval is. The last one ends with the run for what lasts; what is counted
+ * at a moment, such as the bytes of a job that is done, is counted for the whole length:
+ * the run ends with such a moment, however soon the interval has begun. An interval in
+ * which a case only ends at its first moment counts whole. */
 static double
-seconds_of(const struct metrics *m, size_t interval)
+seconds_of(const struct metrics *m, size_t interval, size_t amount)
 {
+    bool lasts = amount < m->family->nsums && m->family->sums[amount].rate;
     double rest = span_of(m).to - (double)interval * m->seconds;
-    return rest > 0 ? fmin(rest, m->seconds) : m->seconds;
+    return lasts && rest > 0 ? fmin(rest, m->seconds) : m->seconds;
 }
 
 bool
@@ -367,8 +370,8 @@ metrics_interval(const struct metrics *m, size_t interval, size_t i,
         return true;
     }
     quotient = &family->series[i - 1];
-    fill_terms(m, &m->group[0], sums_of(m, interval, sums), seconds_of(m, interval),
-               term);
+    fill_terms(m, &m->group[0], sums_of(m, interval, sums),
+               seconds_of(m, interval, quotient->amount), term);
     *value = (struct metrics_value){quotient->name, quotient->unit,
                                     ratio(term[quotient->amount], term[quotient->per])};
     return true;

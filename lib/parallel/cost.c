@@ -209,7 +209,8 @@ bool
 parallel_softmax_joined(const struct parallel_model *model,
                         const struct parallel_mix *mix)
 {
-    return mix->micro * model->t.heads / mix->tp % 4 == 0;
+    uint64_t ranks = (uint64_t)mix->tp * (mix->deal_heads ? mix->cp : 1);
+    return (uint64_t)mix->micro * model->t.heads / ranks % 4 == 0;
 }
 
 /*

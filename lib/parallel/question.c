@@ -350,6 +350,10 @@ make_machine(struct parallel_key *f, const struct parallel_tables *tables,
         !parallel_kernels_open(tables->kernels, q->device, q->mix.fp16, m, f->err))
         return false;
     m->stack = find_stack(f, tables, q);
+    if (!m->stack && rec_find_key(f->rec, "stack", &name))
+        return rec_fail(f->err, REC_NO,
+                        "no stack is called '%.*s': steptime --list shows them",
+                        (int)(name.len < 60 ? name.len : 60), name.ptr);
     if (!m->stack)
         return rec_fail(f->err, REC_NO, "no stack of %s in %s is known: stack= names one",
                         q->device, precision_name(&q->mix));

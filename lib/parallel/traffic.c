@@ -135,21 +135,23 @@ parallel_dispatch(const struct parallel_mix *mix, const struct parallel_machine 
            fmax(here, distinct(nodes, experts) * (nodes - 1) / nodes * bytes / adapter);
 }
 
-/* All stages of a pipeline lie in a node. If not, some message leaves it, and the slowest
- * sets the pace. */
+/* All stages of each pipeline lie in a node. If not, some message leaves it, and the
+ * slowest sets the pace. */
 static bool
 is_inside(const struct parallel_mix *mix, const struct parallel_machine *machine)
 {
-    return node_of(mix, machine) >= (double)parallel_together(mix) * mix->pp;
+    return fmod(node_of(mix, machine), (double)parallel_together(mix) * mix->pp) == 0;
 }
 
 double
 parallel_message(const struct parallel_mix *mix, const struct parallel_machine *machine,
                  double bytes)
 {
+    double within = machine->inside_latency + bytes / (machine->inside * 0.78), across;
     if (is_inside(mix, machine))
-        return machine->inside_latency + bytes / (machine->inside * 0.78);
-    return machine->latency + bytes / (machine->adapter * machine->stack->adapter);
+        return within;
+    across = machine->latency + bytes / (machine->adapter * machine->stack->adapter);
+    return node_of(mix, machine) > parallel_together(mix) ? fmax(within, across) : across;
 }
 
 double

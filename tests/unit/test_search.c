@@ -10,7 +10,7 @@
 /* A transformer with gated MLPs; `experts` 0: none. */
 static struct parallel_model
 make(unsigned layers, unsigned width, unsigned words, unsigned experts, double sequence,
-     bool unfused)
+     bool unfused, bool tied)
 {
     const struct input_transformer t = {.layers = layers,
                                         .width = width,
@@ -26,6 +26,7 @@ make(unsigned layers, unsigned width, unsigned words, unsigned experts, double s
                                         .norm_before = true,
                                         .norm_final = true,
                                         .rms = true,
+                                        .tied = tied,
                                         .gated = true,
                                         .head = true};
     const struct parallel_style style = {.unfused = unfused, .no_dropout = true};
@@ -90,8 +91,8 @@ compare_one(struct distances *d)
     uint32_t layers = DRAW(4, 7, 12, 30), p = DRAW(1, 2, 3, 4, 8);
     uint32_t v = p > 1 ? DRAW(1, 1, 2, 3, 5) : 1, experts = DRAW(0, 0, 8);
     uint32_t m = v > 1 ? p * DRAW(1, 2, 3, 5) : DRAW(1, 2, 3, 5, 9, 24);
-    struct parallel_model model =
-        make(layers, DRAW(512, 1024, 4096), DRAW(1000, 32000), experts, 1024, rand() % 2);
+    struct parallel_model model = make(layers, DRAW(512, 1024, 4096), DRAW(1000, 32000),
+                                       experts, 1024, rand() % 2, rand() % 2);
     struct parallel_machine machine =
         machine_of(&stacks[rand() % 2], rand() % 2 ? 5e10 : 5e9, 8e10);
     struct parallel_mix mix = {.tp = DRAW(1, 2, 4),
@@ -150,7 +151,7 @@ test_closed(void **state)
 static void
 test_equal(void **state)
 {
-    struct parallel_model model = make(24, 512, 8, 0, 256, false);
+    struct parallel_model model = make(24, 512, 8, 0, 256, false, false);
     struct parallel_machine machine = machine_of(&stacks[1], 1e30, 8e10);
     struct parallel_mix mix = {.tp = 1,
                                .pp = 1,
@@ -295,7 +296,7 @@ test_brute(void **state)
     for (int i = 0; i < 3; i++) {
         struct parallel_machine machine = machine_of(&stacks[i % 2], 2e10, 8e10);
         struct parallel_model model =
-            make(i == 1 ? 4 : 6, 2048, 32000, i == 2 ? 4 : 0, 1024, i == 1);
+            make(i == 1 ? 4 : 6, 2048, 32000, i == 2 ? 4 : 0, 1024, i == 1, false);
         compare_brute(&model, &machine, i == 2 ? 5e9 : 3e9, 8);
         parallel_model_free(&model);
     }
@@ -327,7 +328,7 @@ ask(const struct parallel_search *base, const struct parallel_rule *rule, size_t
 static void
 test_rules(void **state)
 {
-    struct parallel_model model = make(6, 1024, 1000, 0, 1024, false);
+    struct parallel_model model = make(6, 1024, 1000, 0, 1024, false, false);
     struct parallel_machine machine = machine_of(&stacks[0], 2e10, 8e10);
     const struct parallel_search s = {.model = &model,
                                       .machine = &machine,
@@ -376,7 +377,7 @@ test_rules(void **state)
 static void
 test_refused(void **state)
 {
-    struct parallel_model model = make(6, 1024, 1000, 0, 1024, false);
+    struct parallel_model model = make(6, 1024, 1000, 0, 1024, false, false);
     struct parallel_machine machine = machine_of(&stacks[0], 0, 8e10);
     struct parallel_search s = {.model = &model,
                                 .machine = &machine,

@@ -116,16 +116,27 @@ test_softmax(void **state)
     assert_true(parallel_step(&model, &one, &machine, &a, &err));
     assert_true(parallel_step(&model, &two, &machine, &b, &err));
     assert_near(parallel_parts_sum(&a.parts) - parallel_parts_sum(&b.parts), 3 * 4, 1e-9);
+    /* of the 8 heads of tensor ranks, context ranks that deal them have 2 */
+    one = mix_of(2, 1, 1, 1, 1, 1);
+    one.cp = 4;
+    two = one;
+    two.deal_heads = true;
+    assert_near(parallel_kept(&model.kind[0], &model, &two) -
+                    parallel_kept(&model.kind[0], &model, &one),
+                2 * 8 * 128 * 512, 1e-6);
     parallel_model_free(&model);
 }
 
 /* A message of 2 x 2 x 512 x 1024 bytes stays in a node of 8 devices if all stages do,
  * and takes 1e-6 s and its bytes at .78 x 1e11 / s; if one stage lies elsewhere, 1e-5 s
  * and its bytes at 1e10 / s. The first device, which ends last, sends one for each of 16
- * microbatches, which tensor ranks divide. */
+ * microbatches, which tensor ranks divide. Of pipelines of three neighbours, the third
+ * one begins in one node and ends in the next. Messages inside set the pace if they are
+ * slower, and if there are some: not if tensor ranks fill the node. */
 static void
 test_messages(void **state)
 {
+    static const uint32_t layers[] = {3, 3, 2};
     const struct input_transformer t = gpt(8, 1024, 16, 50000);
     struct parallel_model model = make(&t, 512, false);
     struct parallel_stack stack = plain;
@@ -142,6 +153,26 @@ test_messages(void **state)
             step.transfer,
             16 * (tp <= 2 ? 1e-6 + bytes / tp / 0.78e11 : 1e-5 + bytes / tp / 1e10),
             1e-12);
+    }
+    {
+        struct parallel_mix mix = mix_of(1, 3, 1, 8, 2, 16);
+        struct parallel_step step;
+        struct rec_error err;
+        mix.layers = layers;
+        assert_true(parallel_order_read(rec_str("tp-cp-pp-dp"), &mix.order));
+        assert_true(parallel_step(&model, &mix, &machine, &step, &err));
+        assert_near(step.transfer, 16 * (1e-5 + bytes / 1e10), 1e-12);
+    }
+    machine.inside = 1e9;
+    for (uint32_t tp = 4; tp <= 8; tp *= 2) {
+        struct parallel_mix mix = mix_of(tp, 4, 1, 1, 2, 16);
+        struct parallel_step step;
+        struct rec_error err;
+        assert_true(parallel_step(&model, &mix, &machine, &step, &err));
+        assert_near(step.transfer,
+                    16 *
+                        (tp == 4 ? 1e-6 + bytes / tp / 0.78e9 : 1e-5 + bytes / tp / 1e10),
+                    1e-12);
     }
     parallel_model_free(&model);
 }
