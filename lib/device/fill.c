@@ -62,7 +62,7 @@ struct op {
     struct device_work work;
     bool has_work, backward, has_part;
     bool sends;         /* communication, whose time does not depend on a device */
-    const char *opaque; /* its key of bytes that may be of parameters; NULL: none */
+    const char *opaque; /* its key of bytes that may be of parameters; NULL: no bytes */
 };
 
 /* True if the graph stays as it is but for its times. Half the bytes of twice the batch
@@ -108,7 +108,7 @@ static bool
 read_op(const struct rec_reader *reader, const struct rec *rec, struct op *op,
         struct rec_error *err)
 {
-    double flops = NAN, moved = NAN;
+    double flops = NAN, moved = NAN, hold = 0, bytes = 0;
     struct rec_str text;
     *op = (struct op){.param = NAN, .activation = NAN};
     if (!rec_get_number(reader, rec, 4, &op->compute, err) ||
@@ -117,6 +117,8 @@ read_op(const struct rec_reader *reader, const struct rec *rec, struct op *op,
         !rec_key_number(reader, rec, "moved", &moved, err) ||
         !rec_key_number(reader, rec, "param", &op->param, err) ||
         !rec_key_number(reader, rec, "activation", &op->activation, err) ||
+        !rec_key_number(reader, rec, "hold", &hold, err) ||
+        !rec_key_number(reader, rec, "bytes", &bytes, err) ||
         !read_gemm(reader, rec, &op->work, err) || !read_part(reader, rec, op, err))
         return false;
     op->has_work = !isnan(flops) || !isnan(moved);
@@ -124,9 +126,7 @@ read_op(const struct rec_reader *reader, const struct rec *rec, struct op *op,
     op->work.moved = isnan(moved) ? 0 : moved;
     op->backward = rec_str_is(rec->field[3], "backward");
     op->sends = rec_find_key(rec, "coll", &text);
-    op->opaque = rec_find_key(rec, "hold", &text)                 ? "hold"
-                 : op->sends && rec_find_key(rec, "bytes", &text) ? "bytes"
-                                                                  : NULL;
+    op->opaque = hold > 0 ? "hold" : op->sends && bytes > 0 ? "bytes" : NULL;
     rec_find_key(rec, "class", &op->work.kind);
     return true;
 }

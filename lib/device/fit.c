@@ -92,7 +92,7 @@ check_op(const struct device_model *model, const struct rec_reader *reader,
          const struct rec *rec, bool fills, struct rec_error *err)
 {
     struct rec_str id = rec->field[2], text;
-    double memory;
+    double memory, hold = 0;
     if (!model || !rec_str_is(rec->field[1], model->id))
         return rec_reader_fail(reader, err, "op '%.*s' has no graph record before it",
                                REC_SAID(id));
@@ -103,7 +103,9 @@ check_op(const struct device_model *model, const struct rec_reader *reader,
                                "op '%.*s' is a part, and which parts share a server is "
                                "not known: give the graph before it is partitioned",
                                REC_SAID(id));
-    if (rec_find_key(rec, "hold", &text))
+    if (!rec_key_number(reader, rec, "hold", &hold, err))
+        return false;
+    if (hold > 0)
         return rec_reader_fail(reader, err,
                                "op '%.*s' has hold=, bytes of which it is not known how "
                                "they grow with the batch",

@@ -374,11 +374,10 @@ start(struct run *run, uint32_t task, bool *later)
     if (!run_log_begin(run, task))
         return false;
     /* Files that an earlier attempt left half written are removed, so that no task takes
-     * them for whole ones. This comes after run_log_begin(), for only then the log says
-     * that these files are being changed. */
-    if (t->begun || t->attempts > 0)
+     * them for whole ones; if nothing was started they are as before. This comes after
+     * run_log_begin(), for only then the log says that these files are being changed. */
+    if (t->begun)
         run_remove_half(t);
-    t->begun = false;
     t->attempts++;
     status = t->call ? run_worker_call(run, task, &slot, &why)
                      : start_process(run, t, &slot, &why);
@@ -396,6 +395,7 @@ start(struct run *run, uint32_t task, bool *later)
     }
     if (!slot->worker && !log_process(run, task, slot))
         return false;
+    t->begun = true;
     slot->run = run;
     slot->task = task;
     slot->start = time;

@@ -63,7 +63,7 @@ struct run_task {
     uint32_t logged; /* its index in run_log.logged; REC_NONE: it is not in the log */
     uint8_t state;   /* enum run_state */
     bool ok_any;
-    bool begun;    /* the log says that it was begun */
+    bool begun;    /* here, or as the log says: its files may be half written */
     bool finished; /* the log says that it finished, and it need not run again */
 };
 

@@ -77,14 +77,19 @@ try(struct serve_planner *planner, const struct serve_choice *choice,
 /* How late a query must be to count for the dependence of late queries: later than the
  * objective, or if no query is, than the share `percentile` of the queries. None late
  * would else look like n independent queries in time, where lateness comes in bursts that
- * the trial just missed. `scratch` has room for n values. */
+ * the trial just missed. It did not just miss them if the objective is further away from
+ * the slowest query than that is from the median. `scratch` has room for n values. */
 static double
 find_bound(const double *over, size_t n, double percentile, double *scratch)
 {
+    double slowest = -INFINITY;
     for (size_t i = 0; i < n; i++)
-        if (over[i] > 0)
-            return 0;
+        slowest = fmax(slowest, over[i]);
+    if (slowest > 0)
+        return 0;
     memcpy(scratch, over, n * sizeof *over);
+    if (2 * slowest < serve_select(scratch, n, n / 2))
+        return 0;
     return serve_select(scratch, n, n - serve_allowed(n, percentile) - 1);
 }
 

@@ -37,19 +37,30 @@ remember(struct task_streams *streams, const struct task *task, struct rec_error
            keep(streams, task->standard_error, &streams->stream[at].error, err);
 }
 
+/* Adds a file to the names that a task reads, unless it is one of them. `listed`: these
+ * names; empty before the first file. */
 static bool
-is_listed(const struct task_names *names, const char *name)
+add_file(struct task_names *names, struct rec_map *listed, const char *file,
+         struct rec_error *err)
 {
-    for (size_t i = 0; i < names->n; i++)
-        if (strcmp(names->name[i], name) == 0)
-            return true;
-    return false;
+    for (size_t i = listed->used ? names->n : 0; i < names->n; i++)
+        if (rec_map_get(listed, rec_str(names->name[i])) == REC_NONE &&
+            !rec_map_add(listed, rec_str(names->name[i]), 0, err))
+            return false;
+    if (rec_map_get(listed, rec_str(file)) != REC_NONE)
+        return true;
+    if (!rec_grow(&names->name, &names->room, names->n + 1, sizeof *names->name, err))
+        return false;
+    names->name[names->n++] = file;
+    return rec_map_add(listed, rec_str(file), 0, err);
 }
 
 bool
 task_streams_take(struct task_streams *streams, struct task *task, struct rec_error *err)
 {
-    for (size_t i = 0, n = task->reads.n; i < n; i++) {
+    struct rec_map listed = {0};
+    bool ok = true;
+    for (size_t i = 0, n = task->reads.n; ok && i < n; i++) {
         const char *kind, *file;
         struct rec_str id = task_output(task->reads.name[i], &kind);
         uint32_t at = id.ptr ? rec_map_get(&streams->ids, id) : REC_NONE;
@@ -57,14 +68,10 @@ task_streams_take(struct task_streams *streams, struct task *task, struct rec_er
             continue;
         file = strcmp(kind, "stdout") == 0 ? streams->stream[at].out
                                            : streams->stream[at].error;
-        if (!file || is_listed(&task->reads, file))
-            continue;
-        if (!rec_grow(&task->reads.name, &task->reads.room, task->reads.n + 1,
-                      sizeof *task->reads.name, err))
-            return false;
-        task->reads.name[task->reads.n++] = file;
+        ok = !file || add_file(&task->reads, &listed, file, err);
     }
-    return remember(streams, task, err);
+    rec_map_free(&listed);
+    return ok && remember(streams, task, err);
 }
 
 void
