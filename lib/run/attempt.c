@@ -30,9 +30,8 @@ of_timeval(struct timeval t)
 
 /* ---- the end of a task ---------------------------------------------------- */
 
-/* After a task has ended: tasks behind it become ready, or are skipped. */
-static bool
-settle(struct run *run, uint32_t task)
+bool
+run_settle(struct run *run, uint32_t task)
 {
     size_t nskipped;
     double end = run_now(run);
@@ -145,7 +144,7 @@ run_conclude(struct run *run, uint32_t task, const struct run_attempt *attempt)
             show_output(run, attempt->output);
         }
     }
-    return settle(run, task);
+    return run_settle(run, task);
 }
 
 static void
@@ -312,17 +311,6 @@ is_shortage(int why)
     return why == EAGAIN || why == ENOMEM || why == EMFILE || why == ENFILE;
 }
 
-/* Is its standard input the output of a task that was not run? Behind a fence it is run
- * all the same. A file of that name would be of another run. */
-static bool
-is_input_skipped(const struct run *run, const struct run_task *task)
-{
-    const char *kind;
-    const struct run_task *from =
-        task->standard_input ? run_find_output(run, task->standard_input, &kind) : NULL;
-    return from && from->cause != REC_NONE;
-}
-
 /* Starts the process of a task. Returns 1; 0: it cannot be started, *why is an errno; -1:
  * *run->err. */
 static int
@@ -331,10 +319,6 @@ start_process(struct run *run, struct run_task *t, struct run_slot **slot, int *
     struct run_pool *pool = run->pool;
     char *input = NULL;
     int status;
-    if (is_input_skipped(run, t)) {
-        *why = ENOENT;
-        return 0;
-    }
     if (!(*slot = run_free_slot(pool, run->err)) || !run_find_input(run, t, &input))
         return -1;
     run_launch_mark(&pool->launch, pool->name, ++pool->started);

@@ -387,6 +387,8 @@ const struct run_task *run_find_output(const struct run *run, const char *name,
 /* The path of a task's standard input, owned by the caller; NULL: it has none. */
 bool run_find_input(struct run *run, const struct run_task *task,
                     char **path) REC_MUST_CHECK;
+/* After a task has ended: tasks behind it become ready, or are skipped. */
+bool run_settle(struct run *run, uint32_t task) REC_MUST_CHECK;
 /* Records an attempt. The task then ends, or waits for its next attempt. */
 bool run_conclude(struct run *run, uint32_t task,
                   const struct run_attempt *attempt) REC_MUST_CHECK;

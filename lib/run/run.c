@@ -114,6 +114,42 @@ check_needs(struct run *run, const struct task *task)
                kind, from->id, kind);
 }
 
+/* Finds a task that has failed, because of which there is nothing to read for the next
+ * one: a fence leaves no edge between them. */
+static bool
+find_cause(struct run *run, uint32_t *cause)
+{
+    const struct task_names *reads = &run->task.reads;
+    *cause = REC_NONE;
+    if (run->tally->failed + run->tally->skipped == 0)
+        return true;
+    for (size_t i = 0; i < reads->n && *cause == REC_NONE; i++) {
+        const struct task_edge *writers;
+        size_t n;
+        if (!task_hazards_writers(run->hazards, reads->name[i], &writers, &n, run->err))
+            return false;
+        for (size_t k = 0; k < n && *cause == REC_NONE; k++) {
+            const struct run_task *from = &run->graph.task[writers[k].src];
+            if (from->state == RUN_FAILED)
+                *cause = from->cause == REC_NONE ? writers[k].src : from->cause;
+        }
+    }
+    return true;
+}
+
+/* A task that waits for none is ready, unless one whose output it reads has failed. */
+static bool
+make_ready(struct run *run, uint32_t number)
+{
+    struct run_task *task = &run->graph.task[number];
+    if (task->cause == REC_NONE)
+        return run_graph_push(&run->graph, number, run->err);
+    task->state = RUN_FAILED;
+    run->tally->skipped++;
+    run_put_end(run, number, 0, run_now(run), 0, NULL);
+    return true;
+}
+
 static bool
 take_task(struct run *run, const struct rec *rec)
 {
@@ -121,12 +157,12 @@ take_task(struct run *run, const struct rec *rec)
     struct run_task *task;
     size_t n;
     uint64_t hash;
-    uint32_t number = (uint32_t)run->graph.n;
+    uint32_t number = (uint32_t)run->graph.n, cause;
     if (!task_read(&run->task, run->reader, rec, run->err) ||
         !check_needs(run, &run->task) ||
         !task_streams_take(&run->streams, &run->task, run->err))
         return false;
-    if (!run_log_access(run, &run->task))
+    if (!run_log_access(run, &run->task) || !find_cause(run, &cause))
         return false;
     if (!task_hazards_add(run->hazards, &run->task, &edges, &n, run->err))
         return rec_locate(run->reader, run->err);
@@ -134,6 +170,7 @@ take_task(struct run *run, const struct rec *rec)
         !run_graph_link(&run->graph, edges, n, run->err))
         return false;
     task = &run->graph.task[number];
+    task->cause = task->cause == REC_NONE ? cause : task->cause;
     if (!rec_map_add(&run->ids, rec_str(task->id), number, run->err))
         return false;
     run->tally->known++;
@@ -145,13 +182,7 @@ take_task(struct run *run, const struct rec *rec)
     }
     if (task->waits > 0)
         return true;
-    if (task->cause == REC_NONE)
-        return run_graph_push(&run->graph, number, run->err);
-    /* a task whose output it reads failed before this one was read */
-    task->state = RUN_FAILED;
-    run->tally->skipped++;
-    run_put_end(run, number, 0, run_now(run), 0, NULL);
-    return true;
+    return make_ready(run, number);
 }
 
 bool
@@ -179,7 +210,7 @@ static bool
 resume(struct run *run)
 {
     struct run_graph *graph = &run->graph;
-    size_t first = run->resumed, none;
+    size_t first = run->resumed;
     if (!run_resume(run))
         return false;
     for (size_t i = first; i < graph->n; i++)
@@ -193,14 +224,17 @@ resume(struct run *run)
                 return false;
         } else {
             run->anew = true;
-            if (graph->task[i].waits == 0 &&
-                !run_graph_push(graph, (uint32_t)i, run->err))
+            if (graph->task[i].waits == 0 && graph->task[i].cause == REC_NONE &&
+                !make_ready(run, (uint32_t)i))
                 return false;
         }
-    for (size_t i = first; i < graph->n; i++)
-        if (graph->task[i].finished &&
-            !run_graph_end(graph, (uint32_t)i, &none, run->err))
+    for (size_t i = first; i < graph->n; i++) {
+        const struct run_task *t = &graph->task[i];
+        bool skipped = t->state == RUN_WAITS && t->waits == 0 && t->cause != REC_NONE;
+        if ((skipped && !make_ready(run, (uint32_t)i)) ||
+            ((skipped || t->finished) && !run_settle(run, (uint32_t)i)))
             return false;
+    }
     run->resumed = graph->n;
     run->resumed_edges = graph->nedges;
     return true;
