@@ -589,7 +589,8 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("exposed_tp", AMOUNT,
           "seconds of tensor exchanges that are not hidden, on the device that ends last")
     REC_KEY("exposed_pp", AMOUNT, "likewise, of messages between stages")
-    REC_KEY("exposed_dp", AMOUNT, "likewise, of gradients and weights of replicas")
+    REC_KEY("exposed_dp", AMOUNT,
+          "likewise, of gradients and weights of replicas, and of a tied embedding")
     REC_KEY("exposed_cp", AMOUNT, "likewise, of context exchanges")
     REC_KEY("exposed_ep", AMOUNT, "likewise, of exchanges of tokens among experts")
     REC_KEY("of_weights", AMOUNT, "part of memory=: weights, bytes")
