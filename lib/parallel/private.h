@@ -317,11 +317,20 @@ struct parallel_looked {
     double ranks, bytes, seconds;
 };
 
+/* What a step is asked of; borrowed. */
+struct parallel_ask {
+    const struct parallel_model *model;
+    const struct parallel_mix *mix;
+    const struct parallel_machine *machine;
+};
+
+void parallel_parts_add(struct parallel_parts *sum, const struct parallel_parts *p,
+                        double times);
 /* Seconds of a message from a stage to the next. */
 double parallel_message(const struct parallel_mix *mix,
                         const struct parallel_machine *machine, double bytes);
 
-/* ---- parts of a step (step.c), of which the closed form is made ------------------ */
+/* ---- parts of a step (times.c), of which the closed form is made ------------------ */
 
 /* The passes of a layer of this kind, or of the embedding or the head of the model; added
  * to nothing. */
