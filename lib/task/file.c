@@ -45,21 +45,6 @@ add_name(struct task_file *file, const struct rec_reader *reader,
     return true;
 }
 
-/* Adds names up to the end of the line, or up to "->" or "|", which is then *end. */
-static bool
-add_names(struct task_file *file, const struct rec_reader *reader, struct rec_str *rest,
-          struct task_names *names, const char **end, struct rec_error *err)
-{
-    for (;;) {
-        if (!next_word(file, reader, rest, end, err))
-            return false;
-        if (!*end || strcmp(*end, "->") == 0 || strcmp(*end, "|") == 0)
-            return true;
-        if (!add_name(file, reader, names, *end, err))
-            return false;
-    }
-}
-
 /* A text without the blanks around it. */
 static struct rec_str
 trim(struct rec_str s)
@@ -69,6 +54,24 @@ trim(struct rec_str s)
     while (s.len > 0 && strchr(" \t\r", s.ptr[s.len - 1]))
         s.len--;
     return s;
+}
+
+/* Adds names up to the end of the line, or up to "->" or "|", which is then *end. In
+ * quotes these are names. */
+static bool
+add_names(struct task_file *file, const struct rec_reader *reader, struct rec_str *rest,
+          struct task_names *names, const char **end, struct rec_error *err)
+{
+    for (;;) {
+        *rest = trim(*rest);
+        bool bare = rest->len > 0 && (*rest->ptr == '-' || *rest->ptr == '|');
+        if (!next_word(file, reader, rest, end, err))
+            return false;
+        if (!*end || (bare && (strcmp(*end, "->") == 0 || strcmp(*end, "|") == 0)))
+            return true;
+        if (!add_name(file, reader, names, *end, err))
+            return false;
+    }
 }
 
 static bool
