@@ -1328,7 +1328,7 @@ REC_ROW(EXPLAIN, ALONE, "explain",
     REC_KEY("dst", ID,
           "the op that gets it, or of which parts do; none of a sync or coll")
     REC_KEY("held", AMOUNT,
-          "the part of TIME for which that holds it back; where several links do, the "
+          "the share of TIME for which that holds it back; where several links do, the "
           "one that does so longest is told")
     REC_KEY("from", TEXT, "the link: from this node")
     REC_KEY("to", TEXT, "to this one")
