@@ -24,6 +24,8 @@ fit(struct cli *cli, const struct kernel_fit_args *args, struct kernel_table *ta
                     : kernel_fit(table, &cli->err)) ||
         !cli_open_writer(cli, true))
         return false;
+    if (table->provenance)
+        rec_writer_next(cli->writer, table->provenance, cli->provenance);
     kernel_table_write(table, cli->writer);
     return true;
 }

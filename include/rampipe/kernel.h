@@ -97,6 +97,7 @@ struct kernel_table {
     /* Laws that are not used, to check others: one, and all of a device. */
     const struct kernel_law *without;
     const struct device *without_device;
+    const char *provenance; /* the #@ lines of what was read, each with LF; NULL: none */
     struct rec_arena arena;
 };
 

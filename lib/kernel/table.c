@@ -2,6 +2,7 @@
 #include "private.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Reads a list of `n` numbers, "-" for one that is not known. */
 static bool
@@ -169,6 +170,19 @@ take_check(struct kernel_table *table, const struct rec_reader *reader,
     return true;
 }
 
+static bool
+keep_provenance(struct kernel_table *table, const struct rec_reader *reader,
+                struct rec_error *err)
+{
+    char *lines;
+    if (asprintf(&lines, "%s%s", table->provenance ? table->provenance : "",
+                 rec_reader_provenance(reader)) < 0)
+        return rec_fail_memory(err);
+    table->provenance = rec_arena_copy(&table->arena, rec_str(lines), err);
+    free(lines);
+    return table->provenance != NULL;
+}
+
 bool
 kernel_table_read(struct kernel_table *table, struct rec_reader *reader,
                   struct rec_error *err)
@@ -202,7 +216,7 @@ kernel_table_read(struct kernel_table *table, struct rec_reader *reader,
                 "a table of kernels has law, timed and checked records, got '%.*s'",
                 REC_SAID(rec.field[0]));
     }
-    return ok && status == 0;
+    return ok && status == 0 && keep_provenance(table, reader, err);
 }
 
 bool
