@@ -181,6 +181,9 @@ struct timeline {
 
 /* Converts seconds; times beyond 126 years become 126 years. */
 int64_t timeline_nanoseconds(double seconds);
+/* Reads the field of a record that is a time, and refuses one beyond 126 years. */
+bool timeline_get_seconds(const struct rec_reader *reader, const struct rec *rec,
+                          size_t index, double *seconds, struct rec_error *err);
 /* Finds a process. If each stream is a run of its own (`runs`), then from the second run
  * on the name of a process has the number of the run behind it. */
 bool timeline_find_run(struct timeline *t, struct rec_str name, bool runs,

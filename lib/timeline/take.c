@@ -114,6 +114,17 @@ timeline_nanoseconds(double seconds)
     return (int64_t)llround(fmax(-LATEST, fmin(LATEST, 1e9 * seconds)));
 }
 
+bool
+timeline_get_seconds(const struct rec_reader *reader, const struct rec *rec, size_t index,
+                     double *seconds, struct rec_error *err)
+{
+    if (!rec_get_number(reader, rec, index, seconds, err))
+        return false;
+    return *seconds <= LATEST / 1e9 ||
+           rec_reader_fail(reader, err, "a timeline ends at %g s, got %g", LATEST / 1e9,
+                           *seconds);
+}
+
 struct timeline *
 timeline_new(const struct timeline_options *options, struct rec_error *err)
 {
@@ -357,8 +368,8 @@ take_slice(struct timeline *t, const struct timeline_row *row,
         .row = row, .track = REC_NONE, .look = look_of(row, rec)};
     double start, end;
     t->any = true;
-    if (!rec_get_number(reader, rec, row->start, &start, err) ||
-        !rec_get_number(reader, rec, row->end, &end, err) ||
+    if (!timeline_get_seconds(reader, rec, row->start, &start, err) ||
+        !timeline_get_seconds(reader, rec, row->end, &end, err) ||
         (row->bytes && !rec_get_number(reader, rec, row->bytes, &slice.bytes, err)) ||
         (row->process_key && !find_began(t, reader, rec, err)))
         return false;
@@ -408,7 +419,7 @@ take_block(struct timeline *t, const struct rec_reader *reader, const struct rec
 {
     struct timeline_mark mark = {.type = REC_BLOCK};
     double time;
-    if (!rec_get_number(reader, rec, 2, &time, err))
+    if (!timeline_get_seconds(reader, rec, 2, &time, err))
         return false;
     mark.at = t->later + timeline_nanoseconds(time);
     return !timeline_shows(t, mark.at, mark.at) ||
@@ -429,8 +440,8 @@ take_rate(struct timeline *t, const struct rec_reader *reader, const struct rec 
     double start, end, capacity;
     char run[32], *name;
     bool ok;
-    if (!rec_get_number(reader, rec, 4, &start, err) ||
-        !rec_get_number(reader, rec, 5, &end, err) ||
+    if (!timeline_get_seconds(reader, rec, 4, &start, err) ||
+        !timeline_get_seconds(reader, rec, 5, &end, err) ||
         !rec_get_number(reader, rec, 6, &one.rate, err) ||
         !rec_get_number(reader, rec, 7, &capacity, err))
         return false;
@@ -457,8 +468,8 @@ take_held(struct timeline *t, const struct rec_reader *reader, const struct rec 
     double start, end;
     char run[32], *name;
     bool ok;
-    if (!rec_get_number(reader, rec, 3, &start, err) ||
-        !rec_get_number(reader, rec, 4, &end, err) ||
+    if (!timeline_get_seconds(reader, rec, 3, &start, err) ||
+        !timeline_get_seconds(reader, rec, 4, &end, err) ||
         !rec_get_number(reader, rec, 5, &one.rate, err))
         return false;
     one.from = timeline_nanoseconds(start);
