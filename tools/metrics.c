@@ -74,6 +74,21 @@ make_reducers(struct cli *cli, const struct metrics_args *args,
     return reducer;
 }
 
+static const char *
+name_of(const struct metrics *reducer)
+{
+    return metrics_family_name(metrics_family_of(reducer));
+}
+
+/* Links and exchanges come beside the results of jobs, and are reduced when they are
+ * asked for. */
+static bool
+is_beside(const struct metrics *reducer)
+{
+    return strcmp(name_of(reducer), "links") == 0 ||
+           strcmp(name_of(reducer), "exchanges") == 0;
+}
+
 /* Do the cases of a reducer belong to another family? */
 static bool
 is_covered(struct metrics *const reducer[], size_t which)
@@ -90,9 +105,10 @@ static bool
 explain(struct cli *cli, const struct metrics *reducer, const struct metrics_args *args)
 {
     struct rec_error why = cli->err;
+    bool asked = args->links_given || args->explain_given;
     if (why.code == REC_USAGE)
         return cli_usage(cli, "--series: %s", why.text);
-    if (metrics_mixed(reducer) && !args->runs_given && !args->compare_given)
+    if (metrics_mixed(reducer) && !asked && !args->runs_given && !args->compare_given)
         rec_fail(&cli->err, why.code, "%s (if each stream is a run, say --runs)",
                  why.text);
     return false;
@@ -104,8 +120,12 @@ static bool
 take_record(struct cli *cli, struct rec_reader *reader, const struct rec *rec,
             struct metrics *const reducer[], const struct metrics_args *args)
 {
+    const char *asked = args->links_given     ? "links"
+                        : args->explain_given ? "exchanges"
+                                              : "";
     for (size_t i = 0; reducer[i]; i++)
-        if (metrics_take(reducer[i], reader, rec, &cli->err) < 0 &&
+        if ((!is_beside(reducer[i]) || strcmp(name_of(reducer[i]), asked) == 0) &&
+            metrics_take(reducer[i], reader, rec, &cli->err) < 0 &&
             (cli->err.code != REC_DATA || !is_covered(reducer, i)))
             return explain(cli, reducer[i], args);
     return true;
@@ -138,21 +158,6 @@ say_none(struct cli *cli)
     rec_fail(&cli->err, REC_NO,
              "no results came (%s records): put %smetrics behind %ssim", list,
              cli->prefix, cli->prefix);
-}
-
-static const char *
-name_of(const struct metrics *reducer)
-{
-    return metrics_family_name(metrics_family_of(reducer));
-}
-
-/* Links and exchanges come beside the results of jobs, and are reduced when they are
- * asked for. */
-static bool
-is_beside(const struct metrics *reducer)
-{
-    return strcmp(name_of(reducer), "links") == 0 ||
-           strcmp(name_of(reducer), "exchanges") == 0;
 }
 
 /* The reducer of the family that is asked for. NULL: cli->err. */

@@ -122,6 +122,7 @@ static const struct metrics_group groups[] = {{"job", 1}, {"kind", 3}};
 const struct metrics_family metrics_exchanges = {
     METRICS_NEEDED("exchanges", cases, keys, sums, quantities, figures, shown, take),
     .groups = METRICS_LIST(groups),
+    .whole = true,
     .name_group = name_group,
     .derive = derive,
 };

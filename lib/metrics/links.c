@@ -100,6 +100,7 @@ static const struct metrics_record cases[] = {{REC_LOAD, NULL}};
 
 const struct metrics_family metrics_links = {
     METRICS_NEEDED("links", cases, keys, sums, quantities, figures, shown, take),
+    .whole = true,
     .name_group = name_group,
     .derive = derive,
 };

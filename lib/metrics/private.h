@@ -91,6 +91,7 @@ struct metrics_family {
     size_t ncases;
     /* NULL: all records of `cases` are cases, and none is of a prediction. */
     const struct metrics_lead *lead;
+    bool whole; /* a stream has all cases of its run: those of two do not follow on */
     const enum rec_type *others; /* records that say something about later cases */
     size_t nothers;
     /* The keys whose values `take` gets, in this order. List them in the order in which

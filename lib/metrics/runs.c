@@ -71,6 +71,12 @@ metrics_follows(struct metrics *m, const struct rec_reader *reader, const struct
     for (size_t i = 0; i < METRICS_MOMENTS; i++)
         end = fmax(end, one->at[i].to);
     m->last = fmax(m->last, end);
+    if (m->family->whole && m->before > -(double)INFINITY) {
+        snprintf(text, sizeof text,
+                 "a stream before this one has %s, too: reduce each run alone",
+                 m->family->name);
+        return fail_mixed(m, reader, err, text);
+    }
     if (end < m->before) {
         snprintf(text, sizeof text,
                  "the streams overlap in time: this record is of %.17g s, but a stream "

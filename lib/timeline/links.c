@@ -138,7 +138,7 @@ timeline_make_points(struct timeline *t, struct timeline_point **point, size_t *
     }
     for (size_t i = 0; i < links->nrates; i++) {
         const struct timeline_rate *rate = &links->rate[i];
-        if (!links->link[rate->link].shown || rate->to <= rate->from)
+        if (!links->link[rate->link].shown || rate->to <= rate->from || rate->rate <= 0)
             continue;
         change[changes++] = (struct change){rate->from, rate->rate, rate->link};
         change[changes++] = (struct change){rate->to, -rate->rate, rate->link};

@@ -51,10 +51,9 @@ struct timeline_row {
     unsigned char other;      /* a flight: what its arrow leads to (`name`: comes from) */
     unsigned char from, to;   /* a flight: the tracks that it leaves and reaches; equal: a
                                  list of them */
-    unsigned char scope;      /* names are unique within this field; 0: in all records */
     unsigned char status;     /* a slice has failed unless this field is 0 */
     unsigned char bytes;      /* a flight: how many bytes it moves */
-    bool job;                 /* its process is a job */
+    bool job;                 /* its process is a job, in which names are unique */
     bool layer;               /* type= or label= says which layer it is */
     bool runs;                /* each stream is a run of its own */
     bool laned;               /* its track is a named lane, lane=, of the server's */
@@ -182,6 +181,9 @@ struct timeline {
 
 /* Converts seconds; times beyond 126 years become 126 years. */
 int64_t timeline_nanoseconds(double seconds);
+/* Reads the field of a record that is a time, and refuses one beyond 126 years. */
+bool timeline_get_seconds(const struct rec_reader *reader, const struct rec *rec,
+                          size_t index, double *seconds, struct rec_error *err);
 /* Finds a process. If each stream is a run of its own (`runs`), then from the second run
  * on the name of a process has the number of the run behind it. */
 bool timeline_find_run(struct timeline *t, struct rec_str name, bool runs,

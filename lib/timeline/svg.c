@@ -184,7 +184,7 @@ find_span(struct chart *c)
 static double
 place(const struct chart *c, int64_t at)
 {
-    double share = ((double)at - (double)c->from) / ((double)c->to - (double)c->from);
+    double share = (double)(at - c->from) / (double)(c->to - c->from);
     return c->left + fmin(fmax(share, 0), 1) * (WIDTH - MARGIN - c->left);
 }
 
@@ -328,7 +328,7 @@ static void
 put_axis(struct chart *c)
 {
     const struct unit *unit = units;
-    double span = (double)c->to - (double)c->from, step, y = c->bottom + 4;
+    double span = (double)(c->to - c->from), step, y = c->bottom + 4;
     char start[100], text[200];
     while (span * 1e-9 < unit->from)
         unit++;

@@ -5,6 +5,7 @@
 #include "private.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static const struct timeline_row rows[] = {
@@ -25,8 +26,8 @@ static const struct timeline_row rows[] = {
      .name = 2,
      .start = 4,
      .end = 5,
-     .scope = 1,
      .job = true,
+     .runs = true,
      .layer = true,
      .counter = "busy servers",
      .lane = "lane"},
@@ -41,8 +42,8 @@ static const struct timeline_row rows[] = {
      .start = 6,
      .end = 7,
      .bytes = 8,
-     .scope = 1,
      .job = true,
+     .runs = true,
      .counter = "bytes in flight"},
     {.type = REC_EXCHANGE,
      .shape = TIMELINE_FLIGHT,
@@ -54,8 +55,8 @@ static const struct timeline_row rows[] = {
      .start = 5,
      .end = 6,
      .bytes = 7,
-     .scope = 1,
      .job = true,
+     .runs = true,
      .counter = "bytes in flight"},
     {.type = REC_VISIT,
      .look = TIMELINE_BATCH,
@@ -86,8 +87,8 @@ static const struct timeline_row lane_row = {.type = REC_RUN,
                                              .name = 2,
                                              .start = 4,
                                              .end = 5,
-                                             .scope = 1,
                                              .job = true,
+                                             .runs = true,
                                              .layer = true,
                                              .laned = true,
                                              .counter = "busy named lanes",
@@ -111,6 +112,17 @@ int64_t
 timeline_nanoseconds(double seconds)
 {
     return (int64_t)llround(fmax(-LATEST, fmin(LATEST, 1e9 * seconds)));
+}
+
+bool
+timeline_get_seconds(const struct rec_reader *reader, const struct rec *rec, size_t index,
+                     double *seconds, struct rec_error *err)
+{
+    if (!rec_get_number(reader, rec, index, seconds, err))
+        return false;
+    return *seconds <= LATEST / 1e9 ||
+           rec_reader_fail(reader, err, "a timeline ends at %g s, got %g", LATEST / 1e9,
+                           *seconds);
 }
 
 struct timeline *
@@ -149,16 +161,29 @@ find_began(struct timeline *t, const struct rec_reader *reader, const struct rec
 
 /* ---- slices -------------------------------------------------------------- */
 
+/* What stands behind the names of a run: nothing in the first one, then its number. */
+static const char *
+run_suffix(const struct timeline *t, char text[32])
+{
+    *text = '\0';
+    if (t->run > 0)
+        snprintf(text, 32, ", run %llu", (unsigned long long)t->run + 1);
+    return text;
+}
+
 bool
 timeline_find_run(struct timeline *t, struct rec_str name, bool runs, uint32_t *process,
                   struct rec_error *err)
 {
-    char text[300];
-    if (!runs || t->run == 0)
+    char run[32], *text;
+    bool ok;
+    if (!runs)
         return timeline_find_process(t, name, process, err);
-    snprintf(text, sizeof text, "%.*s, run %llu", (int)(name.len < 200 ? name.len : 200),
-             name.ptr, (unsigned long long)t->run + 1);
-    return timeline_find_process(t, rec_str(text), process, err);
+    if (asprintf(&text, "%.*s%s", (int)name.len, name.ptr, run_suffix(t, run)) < 0)
+        return rec_fail_memory(err);
+    ok = timeline_find_process(t, rec_str(text), process, err);
+    free(text);
+    return ok;
 }
 
 /* Finds the track of a lane of a server: "SERVER LANE". */
@@ -217,17 +242,21 @@ find_place(struct timeline *t, const struct timeline_row *row, const struct rec 
     return timeline_find_group(t, number, track, row->lane, &slice->group, err);
 }
 
+/* The names of ops count within the job and the run: within a process. */
 static struct rec_str
-scope_of(const struct timeline_row *row, const struct rec *rec)
+scope_of(const struct timeline *t, const struct timeline_slice *slice)
 {
-    return row->scope ? rec->field[row->scope] : rec_str("");
+    uint32_t process = slice->row->shape == TIMELINE_FLIGHT
+                           ? slice->group
+                           : t->group[slice->group].process;
+    return rec_str(slice->row->job ? t->process[process] : "");
 }
 
 /* Names a slice by its field; a flight between two ops "SRC > DST", a batch of several
  * queries (field 6 of a visit is BATCH, their number) "N queries". */
 static bool
 name_slice(struct timeline *t, const struct timeline_row *row, const struct rec *rec,
-           uint32_t *name, struct rec_error *err)
+           struct timeline_slice *slice, struct rec_error *err)
 {
     struct rec_str text = rec->field[row->name], other = rec->field[row->other];
     uint64_t queries = 1;
@@ -242,8 +271,8 @@ name_slice(struct timeline *t, const struct timeline_row *row, const struct rec 
                        other.ptr);
     if (len < 0)
         return rec_fail_memory(err);
-    ok =
-        timeline_find_name(t, scope_of(row, rec), both ? rec_str(both) : text, name, err);
+    ok = timeline_find_name(t, scope_of(t, slice), both ? rec_str(both) : text,
+                            &slice->name, err);
     free(both);
     return ok;
 }
@@ -283,10 +312,10 @@ look_of(const struct timeline_row *row, const struct rec *rec)
  * of the op that receives. */
 static bool
 add_send_arrow(struct timeline *t, const struct timeline_row *row, const struct rec *rec,
-               struct rec_error *err)
+               const struct timeline_slice *slice, struct rec_error *err)
 {
     struct timeline_arrow arrow = {.category = timeline_looks[TIMELINE_SEND].name};
-    struct rec_str scope = scope_of(row, rec);
+    struct rec_str scope = scope_of(t, slice);
     return timeline_find_name(t, scope, rec->field[row->name], &arrow.src, err) &&
            timeline_find_name(t, scope, rec->field[row->other], &arrow.dst, err) &&
            timeline_add_arrow(t, &arrow, err);
@@ -322,10 +351,10 @@ keep_slice(struct timeline *t, const struct timeline_row *row,
         return false;
     if (joins || (row->look == TIMELINE_WAIT && slice->from == slice->to))
         return true;
-    return name_slice(t, row, rec, &slice->name, err) &&
+    return name_slice(t, row, rec, slice, err) &&
            (slice->line = rec_arena_copy(&t->arena, rec->line, err)) &&
            timeline_add_slice(t, slice, err) &&
-           (!row->other || !row->bytes || add_send_arrow(t, row, rec, err));
+           (!row->other || !row->bytes || add_send_arrow(t, row, rec, slice, err));
 }
 
 /* Takes a record with a start and an end. It is checked even if it is not shown. Only
@@ -339,8 +368,8 @@ take_slice(struct timeline *t, const struct timeline_row *row,
         .row = row, .track = REC_NONE, .look = look_of(row, rec)};
     double start, end;
     t->any = true;
-    if (!rec_get_number(reader, rec, row->start, &start, err) ||
-        !rec_get_number(reader, rec, row->end, &end, err) ||
+    if (!timeline_get_seconds(reader, rec, row->start, &start, err) ||
+        !timeline_get_seconds(reader, rec, row->end, &end, err) ||
         (row->bytes && !rec_get_number(reader, rec, row->bytes, &slice.bytes, err)) ||
         (row->process_key && !find_began(t, reader, rec, err)))
         return false;
@@ -390,7 +419,7 @@ take_block(struct timeline *t, const struct rec_reader *reader, const struct rec
 {
     struct timeline_mark mark = {.type = REC_BLOCK};
     double time;
-    if (!rec_get_number(reader, rec, 2, &time, err))
+    if (!timeline_get_seconds(reader, rec, 2, &time, err))
         return false;
     mark.at = t->later + timeline_nanoseconds(time);
     return !timeline_shows(t, mark.at, mark.at) ||
@@ -409,10 +438,10 @@ take_rate(struct timeline *t, const struct rec_reader *reader, const struct rec 
     struct rec_str from = rec->field[2], to = rec->field[3];
     struct timeline_rate one = {.link = 0};
     double start, end, capacity;
-    char *name;
+    char run[32], *name;
     bool ok;
-    if (!rec_get_number(reader, rec, 4, &start, err) ||
-        !rec_get_number(reader, rec, 5, &end, err) ||
+    if (!timeline_get_seconds(reader, rec, 4, &start, err) ||
+        !timeline_get_seconds(reader, rec, 5, &end, err) ||
         !rec_get_number(reader, rec, 6, &one.rate, err) ||
         !rec_get_number(reader, rec, 7, &capacity, err))
         return false;
@@ -421,7 +450,8 @@ take_rate(struct timeline *t, const struct rec_reader *reader, const struct rec 
     if (t->most == 0 || (t->job && !rec_str_is(rec->field[1], t->job)) ||
         !timeline_shows(t, one.from, one.to))
         return true;
-    if (asprintf(&name, "%.*s > %.*s", (int)from.len, from.ptr, (int)to.len, to.ptr) < 0)
+    if (asprintf(&name, "%.*s > %.*s%s", (int)from.len, from.ptr, (int)to.len, to.ptr,
+                 run_suffix(t, run)) < 0)
         return rec_fail_memory(err);
     ok = timeline_add_rate(t, rec_str(name), capacity, &one, one.rate * (end - start),
                            err);
@@ -436,10 +466,10 @@ take_held(struct timeline *t, const struct rec_reader *reader, const struct rec 
 {
     struct timeline_rate one = {.link = 0};
     double start, end;
-    char *name;
+    char run[32], *name;
     bool ok;
-    if (!rec_get_number(reader, rec, 3, &start, err) ||
-        !rec_get_number(reader, rec, 4, &end, err) ||
+    if (!timeline_get_seconds(reader, rec, 3, &start, err) ||
+        !timeline_get_seconds(reader, rec, 4, &end, err) ||
         !rec_get_number(reader, rec, 5, &one.rate, err))
         return false;
     one.from = timeline_nanoseconds(start);
@@ -447,7 +477,8 @@ take_held(struct timeline *t, const struct rec_reader *reader, const struct rec 
     if ((t->job && !rec_str_is(rec->field[1], t->job)) ||
         !timeline_shows(t, one.from, one.to))
         return true;
-    if (asprintf(&name, "memory of %.*s", (int)rec->field[2].len, rec->field[2].ptr) < 0)
+    if (asprintf(&name, "memory of %.*s%s", (int)rec->field[2].len, rec->field[2].ptr,
+                 run_suffix(t, run)) < 0)
         return rec_fail_memory(err);
     ok = timeline_add_rate(t, rec_str(name), -1, &one, 0, err);
     free(name);

@@ -55,7 +55,7 @@ timeline_take_state(struct timeline *t, const struct rec_reader *reader,
     double time;
     t->any = true;
     (void)rec_find_key(rec, "phase", &phase);
-    if (!rec_get_number(reader, rec, 1, &time, err) ||
+    if (!timeline_get_seconds(reader, rec, 1, &time, err) ||
         !end_state(t, timeline_nanoseconds(time), err))
         return false;
     if (t->job)
@@ -104,7 +104,7 @@ timeline_take_train(struct timeline *t, const struct rec_reader *reader,
     struct timeline_mark mark = {.type = REC_TRAIN};
     double time;
     t->any = true;
-    if (!rec_get_number(reader, rec, 1, &time, err))
+    if (!timeline_get_seconds(reader, rec, 1, &time, err))
         return false;
     if (t->job)
         return true;
@@ -130,6 +130,6 @@ timeline_take_trained(struct timeline *t, const struct rec_reader *reader,
 {
     double end;
     t->training.iterating = false;
-    return rec_get_number(reader, rec, 3, &end, err) &&
+    return timeline_get_seconds(reader, rec, 3, &end, err) &&
            end_state(t, timeline_nanoseconds(end), err);
 }
