@@ -191,14 +191,17 @@ time_attention(const struct at *at, const struct parallel_kind *kind,
     return t;
 }
 
-/* A product for each sequence and head. */
+/* A product for each sequence and head: on a context rank for its queries, or for all
+ * queries of the heads that it was dealt. */
 static struct op_time
 time_scores(const struct at *at, const struct parallel_op *op)
 {
-    double s = at->model->sequence;
-    struct parallel_product p = {.m = s, .k = op->k, .n = s, .batched = true};
+    double s = at->model->sequence, cp = at->mix->cp,
+           dealt = at->mix->deal_heads ? cp : 1;
+    struct parallel_product p = {
+        .m = s * dealt / cp, .k = op->k, .n = s, .batched = true};
     double t, none = 0;
-    p.count = at->mix->micro * at->model->t.heads / (double)at->mix->tp;
+    p.count = at->mix->micro * at->model->t.heads / (at->mix->tp * dealt);
     if (strcmp(op->name, "values") == 0)
         p.k = s, p.n = op->k;
     t = parallel_product(at->machine, &p, &none);
