@@ -131,8 +131,9 @@ parallel_adapted(const struct parallel_mix *mix, const struct parallel_op *op)
 }
 
 /*
- * An adapter of rank r multiplies an input of k elements by k x r and r x n: so little
- * that its bytes decide (Hu et al., "LoRA", 2021, with dropout). Elements moved forward:
+ * An adapter of rank r multiplies an input of k elements by k x r and r x n: so little,
+ * unless r is large, that its bytes decide (Hu et al., "LoRA", 2021, with dropout).
+ * Elements moved forward:
  * dropout reads and writes k and writes a mask of a byte, the first product reads k; the
  * second writes n, the sum reads two and writes one of n. Backward: both products read
  * the gradient of n; the gradient of the first weights reads k; that of the input is
@@ -143,9 +144,13 @@ time_adapter(const struct at *at, const struct parallel_op *op)
 {
     struct parallel_product p = product_of(at, op);
     double forward = 3.5 * p.k + 4 * p.n, backward = 7.5 * p.k + 2 * p.n;
+    double products = 2 * p.m * at->mix->lora * (op->k + op->n) / at->mix->tp /
+                      (at->machine->peak[PARALLEL_BF16] * at->machine->stack->share);
     return (struct op_time){
-        parallel_move(at->machine, ELEMENT * p.count * p.m * forward),
-        parallel_move(at->machine, ELEMENT * p.count * p.m * backward), 4, 0, 0};
+        fmax(parallel_move(at->machine, ELEMENT * p.count * p.m * forward), products),
+        fmax(parallel_move(at->machine, ELEMENT * p.count * p.m * backward),
+             2 * products),
+        4, 0, 0};
 }
 
 /* Keys for which a query computes scores, on the full square. */

@@ -184,6 +184,13 @@ params_of(const struct parallel_op *op, const struct parallel_mix *mix,
     }
 }
 
+/* Those of its adapter, which tensor ranks divide. They are trained. */
+static double
+adapter_params(const struct parallel_op *op, const struct parallel_mix *mix)
+{
+    return parallel_adapted(mix, op) ? mix->lora * (op->k + op->n) / mix->tp : 0;
+}
+
 static void
 add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
            const struct parallel_model *model, bool trained, double *dense,
@@ -191,6 +198,7 @@ add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
 {
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
+        *dense += adapter_params(op, mix);
         if (trained && parallel_frozen(mix, op))
             continue;
         *(is_expert(op) ? experts : dense) += params_of(op, mix, model);
@@ -273,13 +281,19 @@ add_kind(const struct parallel_kind *kind, const struct parallel_mix *mix,
 {
     struct {
         double *sum, adds;
-    } part[2 * PARALLEL_OPS_MAX];
+    } part[4 * PARALLEL_OPS_MAX];
     unsigned n = 0;
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
-        double params = params_of(op, mix, model);
+        double params = params_of(op, mix, model), adapter = adapter_params(op, mix);
         if (params == 0)
             continue;
+        if (adapter > 0) {
+            part[n].sum = &held->dense;
+            part[n++].adds = adapter;
+            part[n].sum = &held->dense_trained;
+            part[n++].adds = adapter;
+        }
         part[n].sum = is_expert(op) ? &held->experts : &held->dense;
         part[n++].adds = params;
         if (parallel_frozen(mix, op)) {
