@@ -191,6 +191,15 @@ adapter_params(const struct parallel_op *op, const struct parallel_mix *mix)
     return parallel_adapted(mix, op) ? mix->lora * (op->k + op->n) / mix->tp : 0;
 }
 
+/* Those of the copy of a tied embedding that the head has, on another device. A search
+ * has no schedule yet; it takes none that is a V. */
+static double
+tied_params(const struct parallel_mix *mix, const struct parallel_model *model)
+{
+    bool apart = mix->pp > 1 && !(mix->schedule && mix->schedule->vshape);
+    return model->t.tied && apart ? (double)model->t.words * model->t.width / mix->tp : 0;
+}
+
 static void
 add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
            const struct parallel_model *model, bool trained, double *dense,
@@ -203,6 +212,9 @@ add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
             continue;
         *(is_expert(op) ? experts : dense) += params_of(op, mix, model);
     }
+    if (kind == &model->head &&
+        !(trained && parallel_frozen(mix, &model->embedding.op[0])))
+        *dense += tied_params(mix, model);
 }
 
 void
@@ -358,10 +370,9 @@ add_head(const struct parallel_mix *mix, const struct parallel_model *model,
     double scores = parallel_tokens(model, mix) * model->t.words / mix->tp;
     double bytes = mix->tp > 1 ? stack->sharded_loss : stack->loss;
     add_kind(&model->head, mix, model, 1, held);
-    if (model->t.tied && mix->pp > 1) { /* of the embedding's */
-        held->dense += copy;
-        held->dense_trained += parallel_frozen(mix, &model->embedding.op[0]) ? 0 : copy;
-    }
+    held->dense += tied_params(mix, model);
+    if (!parallel_frozen(mix, &model->embedding.op[0]))
+        held->dense_trained += tied_params(mix, model);
     held->loss += parallel_kept(&model->head, model, mix) + (bytes - FLOAT) * scores;
     if (stack->reserved && mix->sequence)
         held->loss += ELEMENT * parallel_tokens(model, mix) * model->t.width;
