@@ -497,7 +497,8 @@ REC_ROW(TRAINING, ALONE, "training",
     REC_KEY("vp", COUNT, "virtual stages (chunks of layers) of each pipeline stage")
     REC_KEY("cp", COUNT, "context parallel degree")
     REC_KEY("ep", COUNT, "expert parallel degree")
-    REC_KEY("etp", COUNT, "tensor parallel degree of experts")
+    REC_KEY("etp", COUNT,
+          "tensor parallel degree of experts; without it tp, with sequence parallelism 1")
     REC_KEY("dp", COUNT, "data parallel degree: replicas")
     REC_KEY("zero", COUNT,
           "what replicas shard: 0 nothing, 1 the optimizer, 2 also gradients, 3 also "

@@ -55,6 +55,13 @@ what_fits(const struct parallel_question *q, char *text, size_t size,
         {"zero=3, recompute=full and mbs=1", 3, true, true},
     };
     struct parallel_step step;
+    struct parallel_mix many = q->mix; /* so many replicas that shards are small */
+    const char *what = "devices";
+    bool ok = true;
+    many.zero = 3, many.recompute = PARALLEL_FULL, many.again = 0, many.again_of = NULL;
+    many.shard = 0, many.dp *= 1024, many.global *= 1024;
+    if (!many.schedule->given)
+        many.micro = 1;
     for (size_t i = 0; i < sizeof change / sizeof *change; i++) {
         struct parallel_mix mix = q->mix;
         if (change[i].zero > mix.zero)
@@ -75,9 +82,13 @@ what_fits(const struct parallel_question *q, char *text, size_t size,
             return true;
         }
     }
-    snprintf(text, size,
-             "; neither shards nor recomputation suffice: more devices would");
-    return true;
+    if (!parallel_step(&q->model, &many, &q->machine, &step, err))
+        ok = err->code == REC_DATA || err->code == REC_NO;
+    else if (parallel_memory_sum(&step.memory) > q->machine.memory)
+        what = "tensor, context or pipeline ranks (not replicas)";
+    snprintf(text, size, "; neither shards nor recomputation suffice: more %s would",
+             what);
+    return ok;
 }
 
 /* What follows from the seconds. */

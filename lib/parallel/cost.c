@@ -131,8 +131,9 @@ parallel_adapted(const struct parallel_mix *mix, const struct parallel_op *op)
 }
 
 /*
- * An adapter of rank r multiplies an input of k elements by k x r and r x n: so little
- * that its bytes decide (Hu et al., "LoRA", 2021, with dropout). Elements moved forward:
+ * An adapter of rank r multiplies an input of k elements by k x r and r x n: so little,
+ * unless r is large, that its bytes decide (Hu et al., "LoRA", 2021, with dropout).
+ * Elements moved forward:
  * dropout reads and writes k and writes a mask of a byte, the first product reads k; the
  * second writes n, the sum reads two and writes one of n. Backward: both products read
  * the gradient of n; the gradient of the first weights reads k; that of the input is
@@ -143,9 +144,13 @@ time_adapter(const struct at *at, const struct parallel_op *op)
 {
     struct parallel_product p = product_of(at, op);
     double forward = 3.5 * p.k + 4 * p.n, backward = 7.5 * p.k + 2 * p.n;
+    double products = 2 * p.m * at->mix->lora * (op->k + op->n) / at->mix->tp /
+                      (at->machine->peak[PARALLEL_BF16] * at->machine->stack->share);
     return (struct op_time){
-        parallel_move(at->machine, ELEMENT * p.count * p.m * forward),
-        parallel_move(at->machine, ELEMENT * p.count * p.m * backward), 4, 0, 0};
+        fmax(parallel_move(at->machine, ELEMENT * p.count * p.m * forward), products),
+        fmax(parallel_move(at->machine, ELEMENT * p.count * p.m * backward),
+             2 * products),
+        4, 0, 0};
 }
 
 /* Keys for which a query computes scores, on the full square. */
@@ -191,14 +196,17 @@ time_attention(const struct at *at, const struct parallel_kind *kind,
     return t;
 }
 
-/* A product for each sequence and head. */
+/* A product for each sequence and head: on a context rank for its queries, or for all
+ * queries of the heads that it was dealt. */
 static struct op_time
 time_scores(const struct at *at, const struct parallel_op *op)
 {
-    double s = at->model->sequence;
-    struct parallel_product p = {.m = s, .k = op->k, .n = s, .batched = true};
+    double s = at->model->sequence, cp = at->mix->cp,
+           dealt = at->mix->deal_heads ? cp : 1;
+    struct parallel_product p = {
+        .m = s * dealt / cp, .k = op->k, .n = s, .batched = true};
     double t, none = 0;
-    p.count = at->mix->micro * at->model->t.heads / (double)at->mix->tp;
+    p.count = at->mix->micro * at->model->t.heads / (at->mix->tp * dealt);
     if (strcmp(op->name, "values") == 0)
         p.k = s, p.n = op->k;
     t = parallel_product(at->machine, &p, &none);

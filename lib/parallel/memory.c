@@ -184,6 +184,22 @@ params_of(const struct parallel_op *op, const struct parallel_mix *mix,
     }
 }
 
+/* Those of its adapter, which tensor ranks divide. They are trained. */
+static double
+adapter_params(const struct parallel_op *op, const struct parallel_mix *mix)
+{
+    return parallel_adapted(mix, op) ? mix->lora * (op->k + op->n) / mix->tp : 0;
+}
+
+/* Those of the copy of a tied embedding that the head has, on another device. A search
+ * has no schedule yet; it takes none that is a V. */
+static double
+tied_params(const struct parallel_mix *mix, const struct parallel_model *model)
+{
+    bool apart = mix->pp > 1 && !(mix->schedule && mix->schedule->vshape);
+    return model->t.tied && apart ? (double)model->t.words * model->t.width / mix->tp : 0;
+}
+
 static void
 add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
            const struct parallel_model *model, bool trained, double *dense,
@@ -191,10 +207,14 @@ add_params(const struct parallel_kind *kind, const struct parallel_mix *mix,
 {
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
+        *dense += adapter_params(op, mix);
         if (trained && parallel_frozen(mix, op))
             continue;
         *(is_expert(op) ? experts : dense) += params_of(op, mix, model);
     }
+    if (kind == &model->head &&
+        !(trained && parallel_frozen(mix, &model->embedding.op[0])))
+        *dense += tied_params(mix, model);
 }
 
 void
@@ -273,13 +293,19 @@ add_kind(const struct parallel_kind *kind, const struct parallel_mix *mix,
 {
     struct {
         double *sum, adds;
-    } part[2 * PARALLEL_OPS_MAX];
+    } part[4 * PARALLEL_OPS_MAX];
     unsigned n = 0;
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
-        double params = params_of(op, mix, model);
+        double params = params_of(op, mix, model), adapter = adapter_params(op, mix);
         if (params == 0)
             continue;
+        if (adapter > 0) {
+            part[n].sum = &held->dense;
+            part[n++].adds = adapter;
+            part[n].sum = &held->dense_trained;
+            part[n++].adds = adapter;
+        }
         part[n].sum = is_expert(op) ? &held->experts : &held->dense;
         part[n++].adds = params;
         if (parallel_frozen(mix, op)) {
@@ -344,10 +370,9 @@ add_head(const struct parallel_mix *mix, const struct parallel_model *model,
     double scores = parallel_tokens(model, mix) * model->t.words / mix->tp;
     double bytes = mix->tp > 1 ? stack->sharded_loss : stack->loss;
     add_kind(&model->head, mix, model, 1, held);
-    if (model->t.tied && mix->pp > 1) { /* of the embedding's */
-        held->dense += copy;
-        held->dense_trained += parallel_frozen(mix, &model->embedding.op[0]) ? 0 : copy;
-    }
+    held->dense += tied_params(mix, model);
+    if (!parallel_frozen(mix, &model->embedding.op[0]))
+        held->dense_trained += tied_params(mix, model);
     held->loss += parallel_kept(&model->head, model, mix) + (bytes - FLOAT) * scores;
     if (stack->reserved && mix->sequence)
         held->loss += ELEMENT * parallel_tokens(model, mix) * model->t.width;

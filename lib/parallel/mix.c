@@ -185,6 +185,10 @@ parallel_mix_check(const struct parallel_mix *mix, const struct parallel_model *
         return false;
     if (!parallel_order_check(mix, t->experts > 0, err))
         return false;
+    if (mix->lora > 0 && t->experts > 0 && mix->adapters & PARALLEL_ADAPT_MLP)
+        return rec_fail(
+            err, REC_DATA,
+            "adapters of experts are not modelled: lora_on must not have mlp");
     if (mix->lora == 0 && mix->frozen == PARALLEL_PART_ALL)
         return rec_fail(err, REC_DATA,
                         "all weights are frozen and there are no adapters (lora_rank=): "

@@ -174,15 +174,17 @@ struct parallel_traffic
 parallel_traffic_of(const struct parallel_model *model, const struct parallel_mix *mix)
 {
     const struct input_transformer *t = &model->t;
-    double kv = t->kv_rank > 0 ? t->heads : t->kv_heads, width = 2.0 * t->head_width;
-    double head = ELEMENT * parallel_tokens(model, mix) * t->head_width / mix->tp;
+    double kv = t->kv_rank > 0 ? t->heads : t->kv_heads, d = t->head_width;
+    double value = t->value_width > 0 ? t->value_width : d;
+    double rank = ELEMENT * parallel_tokens(model, mix) / mix->tp;
     struct parallel_traffic traffic = {.tensor = ELEMENT * parallel_tokens(model, mix) *
                                                  t->width};
     if (mix->deal_heads) {
-        traffic.keys = head * (t->heads + 2 * fmax(kv, (double)mix->tp * mix->cp));
-        traffic.result = head * t->heads;
+        double copies = fmax(kv, (double)mix->tp * mix->cp);
+        traffic.keys = rank * (t->heads * d + copies * (d + value));
+        traffic.result = rank * t->heads * value;
     } else
-        traffic.keys = ELEMENT * mix->micro * model->sequence * width * kv /
+        traffic.keys = ELEMENT * mix->micro * model->sequence * (d + value) * kv /
                        parallel_divided_kv(model, mix);
     traffic.dispatched =
         traffic.tensor * mix->etp / mix->tp * distinct(mix->ep, t->experts_used);

@@ -448,7 +448,8 @@ test_again(void **state)
 
 /* Frozen weights have no gradient (4 bytes), no optimizer (12), no product for the
  * gradient and no exchange. Frozen embedding: V h parameters. All but the head of h V:
- * only that is exchanged. Adapters freeze all of it. */
+ * only that is exchanged. Adapters freeze all of it, and are trained: of rank 16 those of
+ * h x 3 h and h x h products have 16 (4 h + 2 h) parameters a layer. */
 static void
 test_frozen(void **state)
 {
@@ -457,7 +458,7 @@ test_frozen(void **state)
     struct parallel_mix mix = mix_of(1, 1, 1, 2, 1, 1);
     struct parallel_step all, step;
     struct rec_error err = {.text = ""};
-    const double words = 1000 * 256;
+    const double words = 1000 * 256, adapters = 4 * 16.0 * 6 * 256;
     t.tied = false;
     struct parallel_model model = make(&t, 256, false);
     double params = parallel_model_params(&model);
@@ -479,7 +480,9 @@ test_frozen(void **state)
     mix.lora = 16;
     mix.adapters = PARALLEL_ADAPT_QKV | PARALLEL_ADAPT_PROJECTION;
     assert_true(parallel_step(&model, &mix, &machine, &step, &err));
-    assert_true(step.once.gradients == 0 && step.memory.optimizer == 0);
+    assert_near(step.memory.optimizer, 12 * adapters, 1e-6);
+    assert_near(step.memory.weights, 2 * (params + adapters), 1e-6);
+    assert_true(step.once.gradients > 0 && step.once.gradients < all.once.gradients);
     mix.frozen = 0;
     assert_true(parallel_step(&model, &mix, &machine, &all, &err));
     assert_true(all.seconds == step.seconds);
@@ -489,11 +492,12 @@ test_frozen(void **state)
      * activation function 8 h. */
     mix.precision = PARALLEL_FP8;
     parallel_memory_of(&mix, &model, 0, &plain, &step.memory);
-    assert_near(step.memory.weights, 2 * params - 4 * (12.0 * 256 + 9) * 256, 1e-6);
+    assert_near(step.memory.weights, 2 * (params + adapters) - 4 * (12.0 * 256 + 9) * 256,
+                1e-6);
     assert_near(parallel_kept(&model.kind[0], &model, &mix), 256 * (26 * 256 + 16), 1e-6);
     mix.turned = true;
     parallel_memory_of(&mix, &model, 0, &plain, &step.memory);
-    assert_near(step.memory.weights, 2 * params, 1e-6);
+    assert_near(step.memory.weights, 2 * (params + adapters), 1e-6);
     /* Q, K, V, their result and the input of the activation function in 8 bits; an
      * adapter of the MLP keeps 3 bytes of h and of 4 h elements */
     mix.attention_fp8 = mix.activation_fp8 = true;
