@@ -52,6 +52,7 @@ ramp_cluster_read(struct cli *cli, const struct ramp_cluster_options *options,
 {
     const char *heuristic = net && !options->heuristic_given ? NULL : options->heuristic;
     const char *given = net ? find_given(options) : NULL;
+    const struct net_ramp *ramp;
     bool block = false;
     uint32_t meta[3];
 
@@ -71,6 +72,15 @@ ramp_cluster_read(struct cli *cli, const struct ramp_cluster_options *options,
         block = true;
         placer->argument = options->meta;
     }
+    ramp = net_ramp_of(cluster->net);
+    if (block && ramp &&
+        (meta[0] > ramp->shape[0] || meta[1] > ramp->shape[1] ||
+         meta[2] > ramp->shape[2]))
+        cli_warn(
+            cli,
+            "--meta %s is larger than the cluster, %ux%ux%u: --heuristic block places "
+            "no job",
+            options->meta, ramp->shape[0], ramp->shape[1], ramp->shape[2]);
     return !options->meta_given || block ||
            cli_usage(cli, "--meta is for --heuristic block");
 }
