@@ -146,10 +146,12 @@ struct timeline {
     int64_t from, to; /* the span that is shown */
     const char *job;  /* NULL: all */
     bool sends, any;
-    bool some;     /* `began` is known */
-    uint64_t run;  /* streams that have ended */
-    double began;  /* when the first run began, seconds since 1970 */
-    int64_t later; /* by how much the present run began later */
+    bool some;            /* `began` is known */
+    uint64_t run;         /* streams that have ended */
+    uint32_t run_process; /* the first of the present run; REC_NONE: it has none */
+    size_t marked;        /* marks of runs that have ended */
+    double began;         /* when the first run began, seconds since 1970 */
+    int64_t later;        /* by how much the present run began later */
     struct timeline_training training;
     struct timeline_slice batch; /* the last batch of queries */
     uint64_t queries;            /* visits of that batch that are still to come */

@@ -138,7 +138,7 @@ timeline_new(const struct timeline_options *options, struct rec_error *err)
     t->job = options->job;
     t->sends = options->sends;
     t->most = options->links;
-    t->batch.track = REC_NONE;
+    t->batch.track = t->run_process = REC_NONE;
     return t;
 }
 
@@ -183,6 +183,8 @@ timeline_find_run(struct timeline *t, struct rec_str name, bool runs, uint32_t *
         return rec_fail_memory(err);
     ok = timeline_find_process(t, rec_str(text), process, err);
     free(text);
+    if (ok && t->run_process == REC_NONE)
+        t->run_process = *process;
     return ok;
 }
 
@@ -486,10 +488,16 @@ take_held(struct timeline *t, const struct rec_reader *reader, const struct rec 
 }
 
 /* Ends a stream. A phase or iteration that is still open is dropped: nobody knows when it
- * would have ended. */
+ * would have ended. Marks of jobs that were blocked go to the first process of their run,
+ * as those of the first run did. */
 static void
 end_run(struct timeline *t)
 {
+    for (; t->marked < t->nmarks; t->marked++)
+        if (t->run > 0 && t->run_process != REC_NONE &&
+            t->mark[t->marked].type == REC_BLOCK)
+            t->mark[t->marked].process = t->run_process;
+    t->run_process = REC_NONE;
     t->run++;
     t->opened = false;
     t->training = (struct timeline_training){.stateful = false};
