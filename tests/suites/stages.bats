@@ -348,12 +348,12 @@ terminal() { # COMMAND: the different lines, of each number an N
 @test "progress: one line for a pipeline, from its first stage, with share and time left" {
     script -qec true /dev/null </dev/null >/dev/null || skip "there are no terminals here"
     pd2graph --no-job "$one" >pool
-    # the reader takes nothing in the first second, so that no stage works during it
-    endless='timeout 1.4 tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1'
-    rest='{ sleep 1.1; timeout 0.2 cat; } | reccheck --pass | reccheck'
-    terminal "$endless pool | $rest" >said
-    [ "$(cat said)" = 'tracegen jobs: N %, N jobs, N s' ]
-    terminal "$endless --quiet pool | $rest" >said
+    # the reader takes nothing, so that no stage works; all are ended at once, a second after their first line
+    endless='tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1'
+    rest='{ sleep 9; cat; } | reccheck --pass | reccheck'
+    terminal "timeout 2 sh -c '$endless pool | $rest'" >said
+    [ "$(cat said)" = 'tracegen jobs: N %, N jobs, N s' ] || { cat said; return 1; }
+    terminal "timeout 2 sh -c '$endless --quiet pool | $rest'" >said
     [ ! -s said ] || { cat said; return 1; }
     tracegen jobs --jobs 20000 pool >jobs
     terminal 'reccheck --pass jobs | { sleep 1.2; cat; } | reccheck --pass >/dev/null' >said
@@ -370,8 +370,8 @@ terminal() { # COMMAND: the different lines, of each number an N
 
 @test "progress: a stage that is asked tells it without a terminal, too" {
     pd2graph --no-job "$one" >pool
-    timeout 1.4 tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1 --progress pool 2>said |
-        { sleep 1.1 && timeout 0.2 cat; } | reccheck --pass --progress 2>passed >/dev/null || true
+    timeout 2 sh -c 'tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1 --progress pool 2>said |
+        { sleep 9; cat; } | reccheck --pass --progress 2>passed >/dev/null' || true
     grep -q 'tracegen jobs: 0 %, [0-9,]* jobs, 1 s' said
     grep -q 'reccheck: waiting for input, 1 s' passed
 }
