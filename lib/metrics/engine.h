@@ -80,6 +80,7 @@ struct metrics {
     const char *file; /* the file being read; NULL: none yet */
     uint64_t header;  /* the number of headers before the last record */
     bool marked;      /* the stream has ended; a record begins the next */
+    bool apart;       /* a run before this one has cases */
     bool mixed;       /* a stream was refused because it does not belong to this run */
     double before;    /* when the streams before this one ended, seconds */
     double last;      /* when this one ended, as far as it was read */

@@ -187,6 +187,7 @@ metrics_clear(struct metrics *m)
     for (size_t i = 0; i < METRICS_MOMENTS; i++)
         m->seen[i] = (struct metrics_span){NAN, NAN};
     m->before = m->last = -(double)INFINITY;
+    m->apart = false;
     for (size_t i = 0; i < METRICS_RECORDS; i++)
         rec_ids_free(&m->ended[i]);
     memset(m->noted, 0, sizeof m->noted);

@@ -71,7 +71,7 @@ metrics_follows(struct metrics *m, const struct rec_reader *reader, const struct
     for (size_t i = 0; i < METRICS_MOMENTS; i++)
         end = fmax(end, one->at[i].to);
     m->last = fmax(m->last, end);
-    if (m->family->whole && m->before > -(double)INFINITY) {
+    if (m->family->whole && m->apart) {
         snprintf(text, sizeof text,
                  "a stream before this one has %s, too: reduce each run alone",
                  m->family->name);
@@ -103,6 +103,8 @@ metrics_next_stream(struct metrics *m, const struct rec_reader *reader,
     uint64_t header = rec_reader_streams(reader);
     if (m->file && !m->marked && m->file == file && m->header == header)
         return true;
+    if (m->marked || m->header != header) /* else the rest of a stream without a header */
+        m->apart = m->last > -(double)INFINITY;
     m->file = file;
     m->header = header;
     m->marked = false;
