@@ -55,11 +55,14 @@ what_fits(const struct parallel_question *q, char *text, size_t size,
         {"zero=3, recompute=full and mbs=1", 3, true, true},
     };
     struct parallel_step step;
+    enum { MANY = 1024 };
     struct parallel_mix many = q->mix; /* so many replicas that shards are small */
     const char *what = "devices";
     bool ok = true;
     many.zero = 3, many.recompute = PARALLEL_FULL, many.again = 0, many.again_of = NULL;
-    many.shard = 0, many.dp *= 1024, many.global *= 1024;
+    many.shard = 0;
+    if (many.dp <= UINT32_MAX / MANY && many.global <= UINT32_MAX / MANY)
+        many.dp *= MANY, many.global *= MANY; /* else there are many already */
     if (!many.schedule->given)
         many.micro = 1;
     for (size_t i = 0; i < sizeof change / sizeof *change; i++) {
