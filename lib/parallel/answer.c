@@ -35,6 +35,28 @@ write_memory(struct rec_writer *writer, const struct parallel_memory *m)
         rec_num_key(writer, "of_overhead", m->overhead);
 }
 
+/* What there must be more of for a mix to fit. Replicas shard what they hold. If 1,024
+ * times as many do not suffice, only ranks that divide the model do. */
+static bool
+what_helps(const struct parallel_question *q, const char **what, struct rec_error *err)
+{
+    enum { TIMES = 1024 };
+    struct parallel_mix mix = q->mix;
+    struct parallel_step step;
+    mix.zero = 3, mix.recompute = PARALLEL_FULL, mix.again = 0, mix.again_of = NULL;
+    mix.shard = 0;
+    if (mix.dp <= UINT32_MAX / TIMES && mix.global <= UINT32_MAX / TIMES)
+        mix.dp *= TIMES, mix.global *= TIMES;
+    if (!mix.schedule->given)
+        mix.micro = 1;
+    *what = "devices";
+    if (!parallel_step(&q->model, &mix, &q->machine, &step, err))
+        return err->code == REC_DATA || err->code == REC_NO;
+    if (parallel_memory_sum(&step.memory) > q->machine.memory)
+        *what = "tensor, context or pipeline ranks (not replicas)";
+    return true;
+}
+
 /* What fits where the mix does not, of what changes least of it, into text. */
 static bool
 what_fits(const struct parallel_question *q, char *text, size_t size,
@@ -55,16 +77,7 @@ what_fits(const struct parallel_question *q, char *text, size_t size,
         {"zero=3, recompute=full and mbs=1", 3, true, true},
     };
     struct parallel_step step;
-    enum { MANY = 1024 };
-    struct parallel_mix many = q->mix; /* so many replicas that shards are small */
-    const char *what = "devices";
-    bool ok = true;
-    many.zero = 3, many.recompute = PARALLEL_FULL, many.again = 0, many.again_of = NULL;
-    many.shard = 0;
-    if (many.dp <= UINT32_MAX / MANY && many.global <= UINT32_MAX / MANY)
-        many.dp *= MANY, many.global *= MANY; /* else there are many already */
-    if (!many.schedule->given)
-        many.micro = 1;
+    const char *what;
     for (size_t i = 0; i < sizeof change / sizeof *change; i++) {
         struct parallel_mix mix = q->mix;
         if (change[i].zero > mix.zero)
@@ -85,13 +98,11 @@ what_fits(const struct parallel_question *q, char *text, size_t size,
             return true;
         }
     }
-    if (!parallel_step(&q->model, &many, &q->machine, &step, err))
-        ok = err->code == REC_DATA || err->code == REC_NO;
-    else if (parallel_memory_sum(&step.memory) > q->machine.memory)
-        what = "tensor, context or pipeline ranks (not replicas)";
+    if (!what_helps(q, &what, err))
+        return false;
     snprintf(text, size, "; neither shards nor recomputation suffice: more %s would",
              what);
-    return ok;
+    return true;
 }
 
 /* What follows from the seconds. */
