@@ -29,7 +29,10 @@
  *     KILL        it is killed then
  *
  * FAULT_STEP=1 tries every n; with FAULT_STEP=K, 12 without it, n is followed by n + 1 +
- * n/K. FAULT_FOLDER=NAME is a folder that holds one file, which -o writes: after a run
+ * n/K. FAULT_SAME=K lets at most K calls fail that are made by the same functions from the
+ * same places (one stack), and FAULT_SEEN=FILE counts them over all runs of this program
+ * with this file: of the calls from one n up to the next the first fails whose stack is
+ * still to be tried, if there is one. FAULT_FOLDER=NAME is a folder that holds one file, which -o writes: after a run
  * that failed it holds what it held before, after any other what is right, and nothing
  * else. FAULT_COUNT=FILE gets a line for each run. FAULT_AT=N: the program runs once,
  * with the fault at call N, and nobody judges it.
@@ -41,10 +44,12 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +61,7 @@
 
 /* ---- kinds of faults ------------------------------------------------------- */
 
-enum what { MEMORY, FAIL, INTERRUPT, BLOCK, SHORT, STORM, SIGNAL };
+enum what { MEMORY, FAIL, INTERRUPT, BLOCK, SHORT, STORM, SIGNAL, LOOK };
 
 static const struct kind {
     const char *name;
@@ -80,13 +85,33 @@ static const struct kind *chosen; /* what main() will have */
 static const struct kind *kind;   /* NULL: no faults */
 static long fault_at;
 
+/* With FAULT_SAME: what the run without a fault calls, and the stack of each call. Shared
+ * as *run. */
+enum { STACKS = 1 << 22 };
+static struct calls {
+    long n;
+    uint64_t stack[STACKS + 1]; /* of call 1, 2, ... */
+} * calls_of;                   /* MEMORY, FAIL */
+static const struct kind look = {"look", LOOK, 0};
+static uint64_t hash_stack(void *const *stack, int depth);
+
 /* Counts a call, of any thread; true if it is to fail. */
 static bool
 is_due(enum what what)
 {
     static __thread bool looking; /* at the stack, which may allocate */
+    void *stack[24];
     long number;
-    if (!kind || kind->what != what || looking)
+    if (!kind || looking)
+        return false;
+    if (kind == &look && what <= FAIL) {
+        number = __atomic_add_fetch(&calls_of[what].n, 1, __ATOMIC_RELAXED);
+        looking = true;
+        if (number <= STACKS)
+            calls_of[what].stack[number] = hash_stack(stack, backtrace(stack, 24));
+        looking = false;
+    }
+    if (kind->what != what)
         return false;
     number = __atomic_add_fetch(&run->calls, 1, __ATOMIC_RELAXED);
     if (what == STORM)
@@ -410,6 +435,106 @@ forget(struct result *result)
     free(result->file.bytes);
 }
 
+/* ---- stacks that were tried -------------------------------------------------- */
+
+/* Where the program and its libraries are: each time elsewhere, but of the same size. */
+static struct module {
+    uintptr_t begin, end;
+} modules[64];
+static int nmodules;
+
+static int
+add_module(struct dl_phdr_info *info, size_t size, void *more)
+{
+    struct module *module = modules + nmodules;
+    (void)size;
+    (void)more;
+    if (nmodules == sizeof modules / sizeof *modules)
+        return 1;
+    module->begin = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD)
+            module->end =
+                info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+    nmodules++;
+    return 0;
+}
+
+static uint64_t
+hash(uint64_t sum, uint64_t word)
+{
+    sum = (sum ^ word) * 0x9e3779b97f4a7c15U;
+    return sum ^ sum >> 29;
+}
+
+static uint64_t
+hash_stack(void *const *stack, int depth)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < depth; i++) {
+        uintptr_t at = (uintptr_t)stack[i];
+        for (int m = 0; m < nmodules; m++)
+            if (at >= modules[m].begin && at < modules[m].end)
+                sum = hash(sum, (uint64_t)m << 48 | (at - modules[m].begin));
+    }
+    return sum;
+}
+
+/* Counts of stacks that were tried, in a table that all processes with the file share. */
+enum { SLOTS = 1 << 20 };
+static struct slot {
+    uint64_t stack; /* with the program and the kind; 0: free */
+    int64_t tried;
+} * slots;
+
+/* True, and counted: fewer than `most` calls with the stack have failed. */
+static bool
+take_stack(const struct kind *now, uint64_t stack, int64_t most)
+{
+    for (const char *c = program; *c; c++)
+        stack = hash(stack, (unsigned char)*c);
+    stack = hash(stack, (uint64_t)(now - kinds)) | 1;
+    for (uint64_t i = stack >> 40, n = 0; n < SLOTS; i++, n++) {
+        struct slot *slot = slots + i % SLOTS;
+        uint64_t none = 0;
+        if (__atomic_compare_exchange_n(&slot->stack, &none, stack, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+            none == stack)
+            return __atomic_load_n(&slot->tried, __ATOMIC_RELAXED) < most &&
+                   __atomic_fetch_add(&slot->tried, 1, __ATOMIC_RELAXED) < most;
+    }
+    return true;
+}
+
+/* The first call from n up to before `next` that is to fail; 0: none. */
+static long
+pick_call(const struct kind *now, const struct calls *calls, long n, long next,
+          int64_t most)
+{
+    for (; n < next && n <= calls->n; n++)
+        if (n > STACKS || take_stack(now, calls->stack[n], most))
+            return n;
+    return 0;
+}
+
+/* Maps the file, or none, and where stacks are kept. */
+static void
+keep_stacks(const char *path)
+{
+    int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
+    if (path && (fd < 0 || ftruncate(fd, SLOTS * sizeof *slots) != 0))
+        give_up(path);
+    slots = mmap(NULL, SLOTS * sizeof *slots, PROT_READ | PROT_WRITE,
+                 path ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
+    calls_of = mmap(NULL, 2 * sizeof *calls_of, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (slots == MAP_FAILED || calls_of == MAP_FAILED)
+        give_up("mmap");
+    if (path)
+        close(fd);
+    dl_iterate_phdr(add_module, NULL);
+}
+
 /* ---- judging ----------------------------------------------------------------- */
 
 static int
@@ -582,13 +707,32 @@ will_exec(int argc, char **argv)
     return access(path, X_OK) == 0;
 }
 
+static struct result right, old, got;
+
+/* Runs once with call n failing, and judges. False in the run itself. */
+static bool
+try_call(const struct kind *now, long n)
+{
+    const char *wrong;
+    if (got.out.bytes != right.out.bytes)
+        forget(&got);
+    put_back(&old);
+    if (!run_once(now, n, &got))
+        return false;
+    wrong = judge(now, &right, &old, &got);
+    if (wrong)
+        tell(now, n, wrong, &got);
+    return true;
+}
+
 __attribute__((constructor)) static void
 run_all(int argc, char **argv)
 {
-    struct result right, old = {0}, got;
     const char *faults = getenv("FAULTS");
-    const char *step = getenv("FAULT_STEP");
+    const char *step = getenv("FAULT_STEP"), *most = getenv("FAULT_SAME");
     long every = step ? atol(step) : 0, share = every > 0 ? every : 12;
+    long same = most ? atol(most) : 0;
+    bool whole = true; /* the last run had no fault */
     char *names, *name, *rest;
     void *stack[2];
 
@@ -614,31 +758,37 @@ run_all(int argc, char **argv)
     count_fd = open_append("FAULT_COUNT");
     for (int fd = 1; fd < 3; fd++)
         spool[fd] = fcntl(memfd_create("output", MFD_CLOEXEC), F_DUPFD_CLOEXEC, 100);
+    if (same > 0)
+        keep_stacks(getenv("FAULT_SEEN"));
     keep_input();
     look_into_folder(&old);
-    if (!run_once(NULL, 0, &right))
+    if (!run_once(same > 0 ? &look : NULL, 0, &right))
         return;
     got = right;
     names = strdup(faults);
     for (name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
         const struct kind *now = find_kind(name);
-        long n = 1;
-        for (;; n += every == 1 ? 1 : 1 + n / share) {
-            const char *wrong;
-            if (got.out.bytes != right.out.bytes)
-                forget(&got);
-            put_back(&old);
-            if (!run_once(now, n, &got))
+        const struct calls *calls =
+            same > 0 && now->what <= INTERRUPT ? calls_of + (now->what != MEMORY) : NULL;
+        long n = 1, tried = 0;
+        for (; !calls || n <= calls->n; n += every == 1 ? 1 : 1 + n / share) {
+            long next = n + (every == 1 ? 1 : 1 + n / share);
+            long at = calls ? pick_call(now, calls, n, next, same) : n;
+            if (at == 0)
+                continue;
+            if (!try_call(now, at))
                 return;
-            wrong = judge(now, &right, &old, &got);
-            if (wrong)
-                tell(now, n, wrong, &got);
-            if (run->calls < n || now->what == STORM)
+            whole = run->calls < at || now->what == STORM;
+            if (whole)
                 break;
+            tried++;
         }
         if (count_fd >= 0)
-            dprintf(count_fd, "%s\t%ld\t%s\n", now->name, run->calls, program);
+            dprintf(count_fd, "%s\t%ld\t%s\t%ld\n", now->name,
+                    calls ? calls->n : run->calls, program, tried);
     }
+    if (!whole && !try_call(find_kind("memory"), 0)) /* none fails */
+        return;
     show(&got);
 }
 
