@@ -1,7 +1,7 @@
 # Faults inside of the tools: no memory, and calls that fail, are interrupted or do only a part of their work.
 # tests/fault/shim.c runs a program once for each call that shall fail, and judges each run. Here every tool
 # has short runs, and not each call fails: the steps from call to call grow fast. With FAULT_STEP=1, as in CI,
-# every call fails in turn. `make check-faults` does this for every case.
+# every call fails in turn; of calls for memory that one stack makes, two. `make check-faults` does this for every case.
 
 # shellcheck source=tests/suites/programs.bash
 source "$ROOT/tests/suites/programs.bash"
@@ -19,7 +19,9 @@ faulty() {
     shift
     : >wrong
     : >count
-    FAULTS=$kinds FAULT_LOG=wrong FAULT_COUNT=count LD_PRELOAD=$BUILD/tests/fault/shim.so \
+    local same=
+    [[ " $kinds " == *" "[A-Z]* ]] || same=2
+    FAULT_SAME=$same FAULT_SEEN=seen FAULTS=$kinds FAULT_LOG=wrong FAULT_COUNT=count LD_PRELOAD=$BUILD/tests/fault/shim.so \
         "$@" >out 2>err </dev/null || true
     [ ! -s wrong ] || { head -n 40 wrong; return 1; }
     local n
