@@ -31,10 +31,7 @@ setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
 }
 
 @test "a full disk is exit 4, with one line" {
-    f() {
-        status_is 4 bash -c "$program $options $input >/dev/full" && one_line &&
-            grep -q "^$program: <stdout>: No space left" err
-    }
+    f() { to=/dev/full status_is 4 $program $options $input && one_line "$program: <stdout>: No space left*"; }
     each f
 }
 
@@ -48,7 +45,7 @@ setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
 }
 
 @test "--help to a full disk is exit 4" {
-    f() { status_is 4 bash -c "$program --help >/dev/full"; }
+    f() { to=/dev/full status_is 4 $program --help; }
     each f
 }
 
@@ -62,13 +59,13 @@ setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
 
 @test "a cut stream is exit 4 at every length, never a plausible result" {
     f() {
-        local size head=4 parts=4 line
+        local size head=4 parts=4
         [ -z "${EVERY-}" ] || head=1 parts=25
         size=$(stat -c %s "$input")
         for ((n = 1; n < size - 1; n += n < 13 ? head : size / parts + 1)); do
             head -c $n "$input" >cut
-            status_is 4 $program $options cut && one_line && read -r line <err && [[ $line == *cut* ]] || return 1
-            ! grep -q '^#end' out || { echo "wrote a trailer"; return 1; }
+            status_is 4 $program $options cut && one_line '*cut*' || return 1
+            [ ! -s out ] || ! grep -q '^#end' out || { echo "wrote a trailer"; return 1; }
         done
     }
     each_filter f
@@ -77,8 +74,8 @@ setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
 @test "a cut gzip file is exit 4" {
     f() {
         gzip -c "$input" >whole.gz && head -c $(($(stat -c %s whole.gz) / 2)) whole.gz >cut.gz
-        status_is 0 $program $options whole.gz && status_is 4 $program $options cut.gz && one_line &&
-            grep -q "cut.gz: the gzip data are cut" err
+        status_is 0 $program $options whole.gz && status_is 4 $program $options cut.gz &&
+            one_line '*cut.gz: the gzip data are cut*'
     }
     each_filter f
     program=pd2graph input=profile.txt options=
@@ -100,8 +97,7 @@ setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
     printf 'This is no record.\n' >prose
     f() {
         for garbage in ones control prose; do
-            status_is 3 bash -c "$program $options <$garbage" && one_line &&
-                grep -qE "^$program: <stdin>:[0-9]+: " err || return 1
+            from=$garbage status_is 3 $program $options && one_line "$program: <stdin>:[0-9]*: *" || return 1
         done
     }
     each_filter f
@@ -111,7 +107,7 @@ setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
 
 @test "a later version of the format is refused by name" {
     printf '#rampipe\t2\n#end\n' >later
-    f() { status_is 3 $program $options later && one_line && grep -q 'later:1:.*version 2' err; }
+    f() { status_is 3 $program $options later && one_line '*later:1:*version 2*'; }
     each_filter f
 }
 

@@ -140,15 +140,17 @@ each() {
 }
 each_filter() { grep -vE $'^(pd2graph|pdgen|task2graph|et2graph|onnx2graph|net2rec)\t' programs >filters; each "$1" filters; }
 
+# Standard input is $from, and standard output goes to $to, or to the file "out".
 status_is() { # expected status, command...
     local want=$1 got=0
     shift
-    "$@" >out 2>err </dev/null || got=$?
+    "$@" >"${to-out}" 2>err <"${from-/dev/null}" || got=$?
     [ "$got" = "$want" ] || { echo "status $got, expected $want: $*"; cat err; return 1; }
 }
-# (without a process: it is asked some thousand times)
+# Is the message one line, like the pattern? (without a process: it is asked some thousand times)
 one_line() {
     local lines
     mapfile lines <err
-    [[ ${#lines[@]} == 1 && ${lines[0]} == *$'\n' ]] || { cat err; return 1; }
+    # shellcheck disable=SC2053
+    [[ ${#lines[@]} == 1 && ${lines[0]} == ${1-*}$'\n' ]] || { cat err; return 1; }
 }
