@@ -29,13 +29,15 @@
  *     KILL        it is killed then
  *
  * FAULT_STEP=1 tries every n; with FAULT_STEP=K, 12 without it, n is followed by n + 1 +
- * n/K. FAULT_SAME=K lets at most K calls fail that are made by the same functions from the
- * same places (one stack), and FAULT_SEEN=FILE counts them over all runs of this program
- * with this file: of the calls from one n up to the next the first fails whose stack is
- * still to be tried, if there is one. FAULT_FOLDER=NAME is a folder that holds one file, which -o writes: after a run
- * that failed it holds what it held before, after any other what is right, and nothing
- * else. FAULT_COUNT=FILE gets a line for each run. FAULT_AT=N: the program runs once,
- * with the fault at call N, and nobody judges it.
+ * n/K. FAULT_SAME=K lets at most K calls fail that have the same stack: the same
+ * functions make them from the same places. FAULT_SEEN=FILE counts them over all runs
+ * with this file. Of the calls from one n up to the next the first fails whose stack is
+ * still to be tried, if there is one.
+ *
+ * FAULT_FOLDER=NAME is a folder that holds one file, which -o writes: after a run that
+ * failed it holds what it held before, after any other what is right, and nothing else.
+ * FAULT_COUNT=FILE gets a line for each run. FAULT_AT=N: the program runs once, with the
+ * fault at call N, and nobody judges it.
  *
  * Out of reach is what libc calls itself, such as stdio's write().
  */
@@ -803,8 +805,8 @@ int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(v
 
 static main_function *program_main;
 
-/* Looking for leaks takes longer than most runs: with leak_check_at_exit=0 in ASAN_OPTIONS
- * only the run without a fault does. */
+/* Looking for leaks takes longer than most runs do: with leak_check_at_exit=0 in
+ * ASAN_OPTIONS only the run without a fault looks. */
 static void
 stop_faults(void)
 {
