@@ -637,6 +637,14 @@ def check_idle(kind, why, **given):
         raise ValueError(f"{', '.join(idle)}: {why}")
 
 
+def profiles(networks):
+    """The files of networks. An empty list, as of a pattern that nothing matches, does not mean the samples."""
+    chosen = SAMPLES if networks is None else list(networks)
+    if not chosen:
+        raise ValueError("networks is empty: give a file at least, or leave it out for the samples")
+    return chosen
+
+
 def check_drawn(options, source):
     """The options of reset()."""
     wrong = sorted(set(options or ()) - set(DRAWN))
@@ -689,7 +697,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
             if not callable(value) and value not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
         self._scale = check_scale(scale)
-        self._networks, self._unit = networks or SAMPLES, time_unit
+        self._networks, self._unit = profiles(networks), time_unit
         self._drawn = {"jobs": jobs, "interarrival": interarrival, "steps": steps,
                        "deadline_fraction": deadline_fraction, "sampling": sampling}
         self._source = source

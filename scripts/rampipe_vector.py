@@ -132,7 +132,7 @@ class RampipeVector:
                     [rampipe_env.tool("partition"), "--policy=all", f"--quantum={quantum}",
                      f"--max-degree={max_degree}", f"--cluster={where}", *partition_options],
                     input=rampipe_env.run([rampipe_env.tool("pd2graph"), f"--time-unit={time_unit}", "--",
-                                           *map(os.fspath, networks or rampipe_env.SAMPLES)],
+                                           *map(os.fspath, rampipe_env.profiles(networks))],
                                           stdout=rampipe_env.subprocess.PIPE),
                     stdout=rampipe_env.subprocess.PIPE)
                 file.write(stream)

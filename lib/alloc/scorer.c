@@ -1,7 +1,8 @@
 /*
  * The learned chooser: every alternative that can start gets a score, and the highest one
  * wins if it is at least 0 (struct alloc_scorer). Weights are read from and written to
- * records; those of features that a file does not name are 0.
+ * records; those of features that a file does not name are 0. But learn names all of
+ * them: if one is missing in what it wrote, a line was lost.
  */
 #include "private.h"
 #include "value.h"
@@ -465,11 +466,51 @@ read_value(struct alloc_scorer *s, const struct rec_reader *reader, const struct
     return (expert->value = value_read(reader, rec, err)) != NULL;
 }
 
+/* Does the provenance of the stream say that learn wrote it? */
+static bool
+is_from_learn(const struct rec_reader *reader)
+{
+    struct rec_str rest = rec_str(rec_reader_provenance(reader)), line;
+    static const char begin[] = "#@\tlearn ";
+    while (rec_str_split(&rest, '\n', &line))
+        if (line.len >= sizeof begin - 1 &&
+            memcmp(line.ptr, begin, sizeof begin - 1) == 0)
+            return true;
+    return false;
+}
+
+/* Of a file that learn wrote: are all weights there? */
+static bool
+check_weights(const struct alloc_scorer *s, const char *file, struct rec_error *err)
+{
+    enum { WIDTH = ALLOC_FEATURES + 1 };
+    size_t size = alloc_scorer_size(s->units);
+    for (size_t i = 0; i < s->nexperts * size; i++) {
+        size_t at = i % size, inside = at - ALLOC_FEATURES;
+        char unit[40] = "", input[24];
+        if (!isnan(s->expert[i / size].weight[at]))
+            continue;
+        if (at >= ALLOC_FEATURES && inside % WIDTH == ALLOC_FEATURES)
+            snprintf(input, sizeof input, "unit-%zu", inside / WIDTH + 1);
+        else if (at >= ALLOC_FEATURES) {
+            snprintf(input, sizeof input, "%s", alloc_features[inside % WIDTH].name);
+            snprintf(unit, sizeof unit, " in unit %zu", inside / WIDTH + 1);
+        } else
+            snprintf(input, sizeof input, "%s", alloc_features[at].name);
+        return rec_fail(
+            err, REC_DATA,
+            "%s: expert %zu has no weight of '%s'%s: learn wrote all weights, "
+            "so a line was lost (without the #@ lines it would count as 0)",
+            file, i / size + 1, input, unit);
+    }
+    return true;
+}
+
 static bool
 read_records(struct alloc_scorer *s, struct rec_reader *reader, struct rec_error *err)
 {
     struct rec rec;
-    bool weights = false, experts = false, ok = true;
+    bool weights = false, experts = false, learned = false, ok = true;
     struct alloc_value *value = NULL; /* whose units come */
     uint32_t units = 0;
     int status = 0;
@@ -482,6 +523,7 @@ read_records(struct alloc_scorer *s, struct rec_reader *reader, struct rec_error
         if (rec.type == REC_WEIGHT) {
             ok = read_weight(s, reader, &rec, err);
             weights = true;
+            learned = learned || is_from_learn(reader);
         } else if (rec.type == REC_POLICY) {
             ok = read_policy(s, reader, &rec, err);
         } else if (rec.type == REC_EXPERT) {
@@ -499,8 +541,9 @@ read_records(struct alloc_scorer *s, struct rec_reader *reader, struct rec_error
         return rec_fail(err, REC_DATA, "%s: units of the last value are missing",
                         rec_reader_file(reader));
     return ok && status == 0 &&
-           (weights ||
-            rec_fail(err, REC_DATA, "%s: there are no weights", rec_reader_file(reader)));
+           (weights || rec_fail(err, REC_DATA, "%s: there are no weights",
+                                rec_reader_file(reader))) &&
+           (!learned || check_weights(s, rec_reader_file(reader), err));
 }
 
 struct alloc_scorer *

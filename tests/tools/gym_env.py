@@ -132,6 +132,7 @@ def vector():
 def arguments():
     raises(ValueError, "observation must be one of published, graph, features, got 'x'", RampipeEnv, observation="x")
     raises(ValueError, "mask must be one of", RampipeEnv, mask="x")
+    raises(ValueError, "networks is empty", RampipeEnv, networks=[])
     raises(ValueError, "reward must be one of job_acceptance", RampipeEnv, reward="x")
     raises(ValueError, "options of reset may be", RampipeEnv().reset, options={"job": 3})
     env = RampipeEnv(max_nodes=20)

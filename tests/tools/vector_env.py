@@ -127,6 +127,7 @@ def wrong():
     raises(ValueError, "jobs must be an integer from 1 to 18446744073709551615, got -1", RampipeVector, 1, jobs=-1)
     for of_ramp in {"shape": "2x2x2"}, {"heuristic": "compact"}:
         raises(ValueError, "leave them out, or cluster", RampipeVector, 1, cluster="island:4,8,1,9", **of_ramp)
+    raises(ValueError, "networks is empty", RampipeVector, 1, networks=[])
     raises(PipelineError, "No such file", RampipeVector, 1, source="none.rec")
     raises(PipelineError, "there is no cluster record in offered.rec", RampipeVector, 1, source="offered.rec",
            cluster="offered.rec")
