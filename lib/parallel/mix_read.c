@@ -143,6 +143,8 @@ read_replicas(struct parallel_key *f, struct parallel_mix *mix)
     uint64_t gpus = parallel_key_count(f, "gpus", 0), batch;
     uint64_t replica = (uint64_t)mix->tp * mix->pp * mix->cp;
     struct rec_str value;
+    if (f->ok && gpus == 0 && rec_find_key(f->rec, "gpus", &value))
+        f->ok = rec_reader_fail(f->reader, f->err, "gpus must be at least 1");
     if (f->ok && !rec_find_key(f->rec, "dp", &value) && gpus > 0) {
         if (gpus % replica != 0)
             f->ok = rec_fail(

@@ -270,9 +270,13 @@ add_end(struct parallel_making *mk)
                add_once(mk, "weights", once->weights);
     if (late && !parallel_exchange_gradients(mk, p, mk->before[0], true))
         return false;
-    if (once->tied > 0 && (!add_once(mk, "tied", once->tied) ||
-                           !parallel_await(mk, mk->waits, mk->before[0])))
-        return false;
+    if (once->tied > 0) {
+        if (!add_once(mk, "tied", once->tied) ||
+            !parallel_await(mk, mk->waits, mk->before[0]))
+            return false;
+        mk->waits =
+            parallel_no_pair; /* one node waits for each; the optimizer is behind */
+    }
     if (!add_optimizer(mk, once->optimizer) ||
         !parallel_await(mk, mk->waits, mk->before[0]))
         return false;
