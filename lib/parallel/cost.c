@@ -341,13 +341,9 @@ parallel_again_time(const struct parallel_model *model, const struct parallel_mi
     memset(again, 0, sizeof *again);
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
-        bool core = op->core || op->does == PARALLEL_SCORES;
-        bool product = op->does == PARALLEL_PRODUCT;
-        if (mix->recompute == PARALLEL_FULL ||
-            (mix->recompute == PARALLEL_SELECTIVE && core) ||
-            (mix->recompute == PARALLEL_HALF && (!product || products % 2 == 1)))
+        if (parallel_runs_again(mix, op, products))
             add_op(&at, kind, op, again, &ignored, &kernels);
-        products += product;
+        products += op->does == PARALLEL_PRODUCT;
     }
     return kernels;
 }

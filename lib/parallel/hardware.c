@@ -1,16 +1,16 @@
 /* Operations that devices run: those of the model, and what they run again. */
 #include "private.h"
 
-/* True if an op runs forward again before its layer's backward pass; as
- * parallel_again_time() has it. `product`: how many products are before it. */
-static bool
-runs_again(const struct parallel_mix *mix, const struct parallel_op *op, unsigned product)
+bool
+parallel_runs_again(const struct parallel_mix *mix, const struct parallel_op *op,
+                    unsigned product)
 {
     bool core = op->core || op->does == PARALLEL_SCORES;
+    bool kept = op->does == PARALLEL_ATTENTION ||
+                (op->does == PARALLEL_PRODUCT && product % 2 == 0);
     return mix->recompute == PARALLEL_FULL ||
            (mix->recompute == PARALLEL_SELECTIVE && core) ||
-           (mix->recompute == PARALLEL_HALF &&
-            (op->does != PARALLEL_PRODUCT || product % 2 == 1));
+           (mix->recompute == PARALLEL_HALF && !kept);
 }
 
 /* Multiply-adds of a token through a layer, forward, again, backward. */
@@ -23,7 +23,7 @@ work_of(const struct parallel_model *model, const struct parallel_mix *mix,
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
         double times = parallel_frozen(mix, op) && op->does == PARALLEL_PRODUCT ? 2 : 3;
-        if (again && runs_again(mix, op, products))
+        if (again && parallel_runs_again(mix, op, products))
             times++;
         sum += times * parallel_op_work(model, kind, op, attention);
         products += op->does == PARALLEL_PRODUCT;

@@ -257,6 +257,12 @@ double parallel_gradient(const struct parallel_mix *mix,
                          const struct parallel_machine *machine);
 double parallel_weight_cast(const struct parallel_mix *mix,
                             const struct parallel_machine *machine);
+/* True if an op runs forward again before its layer's backward pass. `product`: how many
+ * products are before it. PARALLEL_HALF keeps every second one, and what fused attention
+ * gives (kept_result() in memory.c). */
+bool parallel_runs_again(const struct parallel_mix *mix, const struct parallel_op *op,
+                         unsigned product);
+
 /* As parallel_layer_time(), of what is computed again of a layer before its backward
  * pass, by the mix. */
 double parallel_again_time(const struct parallel_model *model,
