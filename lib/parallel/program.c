@@ -274,7 +274,7 @@ add_end(struct parallel_making *mk)
         if (!add_once(mk, "tied", once->tied) ||
             !parallel_await(mk, mk->waits, mk->before[0]))
             return false;
-        /* An exchange has one node that waits for it. The optimizer is behind this one. */
+        /* One node waits for an exchange. The optimizer is behind this one. */
         mk->waits = parallel_no_pair;
     }
     if (!add_optimizer(mk, once->optimizer) ||
