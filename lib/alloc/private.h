@@ -16,6 +16,9 @@ bool alloc_scorer_decide(void *self, struct alloc_question *question, uint32_t *
                          struct rec_error *err) REC_MUST_CHECK;
 bool alloc_scorer_judge(void *self, struct alloc_question *question, uint32_t *choice,
                         double *worths, struct rec_error *err) REC_MUST_CHECK;
+/* Adds n experts with weights of 0. */
+bool scorer_add_experts(struct alloc_scorer *scorer, uint32_t n,
+                        struct rec_error *err) REC_MUST_CHECK;
 /* Does the scorer have experts for other clusters only? */
 bool scorer_is_foreign(const struct alloc_scorer *scorer, const struct net *net);
 
