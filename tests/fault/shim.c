@@ -773,10 +773,12 @@ run_all(int argc, char **argv)
         const struct kind *now = find_kind(name);
         const struct calls *calls =
             same > 0 && now->what <= INTERRUPT ? calls_of + (now->what != MEMORY) : NULL;
-        long n = 1, tried = 0;
-        for (; !calls || n <= calls->n; n += every == 1 ? 1 : 1 + n / share) {
-            long next = n + (every == 1 ? 1 : 1 + n / share);
-            long at = calls ? pick_call(now, calls, n, next, same) : n;
+        long next, tried = 0;
+        for (long n = 1; !calls || n <= calls->n; n = next) {
+            long at = n;
+            next = n + 1 + (every == 1 ? 0 : n / share);
+            if (calls)
+                at = pick_call(now, calls, n, next, same);
             if (at == 0)
                 continue;
             if (!try_call(now, at))
