@@ -48,6 +48,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -97,21 +98,23 @@ static struct calls {
 static const struct kind look = {"look", LOOK, 0};
 static uint64_t hash_stack(void *const *stack, int depth);
 
+/* What this thread calls now is not called by the program. */
+static __thread bool aside;
+
 /* Counts a call, of any thread; true if it is to fail. */
 static bool
 is_due(enum what what)
 {
-    static __thread bool looking; /* at the stack, which may allocate */
     void *stack[24];
     long number;
-    if (!kind || looking)
+    if (!kind || aside)
         return false;
     if (kind == &look && what <= FAIL) {
         number = __atomic_add_fetch(&calls_of[what].n, 1, __ATOMIC_RELAXED);
-        looking = true;
+        aside = true; /* backtrace() may allocate */
         if (number <= STACKS)
             calls_of[what].stack[number] = hash_stack(stack, backtrace(stack, 24));
-        looking = false;
+        aside = false;
     }
     if (kind->what != what)
         return false;
@@ -119,9 +122,9 @@ is_due(enum what what)
     if (what == STORM)
         return true;
     if (number == fault_at) {
-        looking = true;
+        aside = true;
         run->depth = backtrace(run->stack, 24);
-        looking = false;
+        aside = false;
     }
     return number == fault_at || (what == MEMORY && kind->value && number > fault_at);
 }
@@ -161,6 +164,18 @@ realloc(void *old, size_t size)
 {
     REAL(realloc);
     return no_memory() ? NULL : real(old, size);
+}
+
+/* ASan asks in each thread that starts where its stack is, and dies if it cannot know. */
+int
+pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes)
+{
+    REAL(pthread_getattr_np);
+    int status;
+    aside = true;
+    status = real(thread, attributes);
+    aside = false;
+    return status;
 }
 
 /* ---- files ----------------------------------------------------------------- */
