@@ -410,6 +410,16 @@ mix_warn_cluster(const struct cli *cli, const struct mix_options *options,
         cli_warn(cli, "a cluster in the stream changes no answer: give --cluster");
 }
 
+void
+mix_warn_idle(const struct cli *cli, uint64_t idle, uint64_t asked)
+{
+    cli_warn(
+        cli,
+        "in %llu of %llu questions selective recomputation runs nothing again: fused "
+        "attention keeps no scores (Megatron-LM would run it again)",
+        (unsigned long long)idle, (unsigned long long)asked);
+}
+
 enum { DROPPED_MAX = 200 };
 
 /* What Megatron has for a key of the model that its arguments leave out. */

@@ -85,6 +85,10 @@ void mix_tables_free(struct mix_tables *tables);
 void mix_warn_cluster(const struct cli *cli, const struct mix_options *options,
                       const struct rec *rec);
 
+/* Warns that of the questions this many have selective recomputation that runs nothing
+ * again (struct parallel_count). */
+void mix_warn_idle(const struct cli *cli, uint64_t idle, uint64_t asked);
+
 /* True if an option replaces or adds a key. */
 bool mix_options_any(const struct mix_options *options, const struct mix_tables *tables);
 /* The reader of a training record whose keys are replaced by those of the options; *rec

@@ -35,6 +35,8 @@ write_all(struct cli *cli, const struct mix_options *options, struct mix_tables 
     }
     if (status == 0 && !graph->written)
         return rec_fail(&cli->err, REC_DATA, "no training record came");
+    if (status == 0 && graph->idle)
+        mix_warn_idle(cli, 1, 1);
     return status == 0;
 }
 

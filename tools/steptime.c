@@ -68,6 +68,8 @@ answer_all(struct cli *cli, const struct mix_options *options, struct mix_tables
                  "of %llu of %llu questions the tables of measured kernels have nothing: "
                  "no kernel of the device and type, or none that is like theirs",
                  (unsigned long long)count->unknown, (unsigned long long)count->asked);
+    if (status == 0 && count->idle > 0)
+        mix_warn_idle(cli, count->idle, count->asked);
     return status == 0;
 }
 

@@ -400,6 +400,8 @@ struct parallel_count {
     uint64_t refused; /* of these */
     uint64_t unknown; /* of those that were answered: tables of measured kernels have
                          nothing of them */
+    uint64_t idle;    /* of those that were answered: selective recomputation runs nothing
+                         again, as fused attention keeps no scores */
     bool stages;      /* a spent record for each device of the pipeline follows */
     double jitter;    /* of the time of a rank, relative; 0: none is modelled */
     double tokens;    /* to be trained with: days and US$ are said; 0: not said */
@@ -428,6 +430,7 @@ struct parallel_graph {
                         Owned by the caller in any case */
     uint64_t steps;  /* of the job */
     bool written;    /* a training record has come */
+    bool idle;       /* as in struct parallel_count */
 };
 
 /**

@@ -230,6 +230,7 @@ parallel_answer_record(const struct parallel_tables *tables,
                     .mean;
             write_figures(writer, &q, &waited, count, tables->kernels != NULL);
             count->unknown += tables->kernels && step.parts.measured <= 0;
+            count->idle += parallel_again_is_idle(&q);
         } else {
             count->refused++;
             rec_text_key(writer, "how", "none");

@@ -141,6 +141,7 @@ parallel_graph_record(struct parallel_graph *graph, const struct rec_reader *rea
     if (ok) {
         snprintf(id, sizeof id, "%.*s", (int)rec->field[1].len, rec->field[1].ptr);
         graph->written = true;
+        graph->idle = parallel_again_is_idle(&q);
         ok = write_step(graph, &q, id, writer, err);
     }
     parallel_question_free(&q);

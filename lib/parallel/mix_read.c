@@ -68,6 +68,12 @@ read_again(struct parallel_key *f, struct parallel_question *q)
     }
     mix->recompute = PARALLEL_FULL;
     q->again_of = parallel_key_counts(f, "recompute", &n);
+    for (size_t i = 0; f->ok && i < n; i++)
+        if (q->again_of[i] > q->t.layers)
+            f->ok = rec_reader_fail(f->reader, f->err,
+                                    "recompute names %u layers of %llu; for all say "
+                                    "recompute=full",
+                                    q->again_of[i], (unsigned long long)q->t.layers);
     if (n == 1) {
         mix->again = q->again_of[0];
         if (mix->again == 0)

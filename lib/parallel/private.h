@@ -76,6 +76,8 @@ bool parallel_question_read(struct parallel_question *q,
                             const struct rec_reader *reader, const struct rec *rec,
                             struct rec_error *err) REC_MUST_CHECK;
 void parallel_question_free(struct parallel_question *q);
+/* True: selective recomputation runs nothing again (struct parallel_count). */
+bool parallel_again_is_idle(const struct parallel_question *q);
 
 /* Writes the n measured steps that are nearest to a question, as near records; the
  * nearest first (near.c). */

@@ -402,6 +402,12 @@ parallel_question_read(struct parallel_question *q, const struct parallel_tables
     return ok;
 }
 
+bool
+parallel_again_is_idle(const struct parallel_question *q)
+{
+    return q->mix.recompute == PARALLEL_SELECTIVE && !q->model.style.unfused;
+}
+
 void
 parallel_question_free(struct parallel_question *q)
 {
