@@ -524,7 +524,8 @@ REC_ROW(TRAINING, ALONE, "training",
           "activation_func_fp8_input_store)")
     REC_KEY("overlap", TEXT,
           "exchanges that overlap with computing, with commas between: tp, pp, dp, cp, "
-          "ep")
+          "ep, or none; prefetch changes nothing, as sharded weights are always gathered "
+          "beside computing")
     REC_KEY("rank_order", TEXT,
           "order of ranks: tp, cp, dp, pp in any order, with or without ep; ranks that "
           "differ in the first one only are neighbours; default tp-cp-dp-pp")
