@@ -127,8 +127,8 @@ agents() { # OUT, parameters
     [ -n "${EVERY-}" ] || skip "it takes half a minute: EVERY=1 trains"
     [ -d "$ROOT/../shared/data/pipedream" ] || skip "../shared is not here"
     export BIN=$BUILD/bin
-    JOBS=10 TIMES="--generations 1 --jobs 30 --final 1 --held-out 0" "$experiments/agents/train-many" \
-        "$ROOT/../shared/data/pipedream" 0.01 --generations=1 --jobs=30 --final=1 --held-out=0 >many.rec
+    JOBS=10 TIMES="--generations 1 --jobs 6 --final 1 --held-out 0" "$experiments/agents/train-many" \
+        "$ROOT/../shared/data/pipedream" 0.01 --generations=1 --jobs=6 --final=1 --held-out=0 >many.rec
     awk -F'\t' '$1 == "expert" { n++; print $2 == n, $NF ~ /^cluster=/ ? $NF : "any" }' many.rec | uniq -c |
         sed 's/^ *//' >experts
     diff - experts <<'EXPERTS'
