@@ -1,4 +1,4 @@
-# Every tool and mode, each with a good input: what fault.bats and faults.bats run.
+# Every tool and mode, each with a good input: what fault.bats and faults.bats run. And how they fail.
 
 # A good input for each tool, made once.
 make_programs() {
@@ -153,4 +153,24 @@ one_line() {
     mapfile lines <err
     # shellcheck disable=SC2053
     [[ ${#lines[@]} == 1 && ${lines[0]} == ${1-*}$'\n' ]] || { cat err; return 1; }
+}
+
+# faulty KINDS COMMAND...: runs the command with faults of these kinds. Sets $calls: the number of calls that
+# could fail.
+faulty() {
+    local kinds=$1
+    shift
+    : >wrong
+    : >count
+    local same=
+    [[ " $kinds " == *" "[A-Z]* ]] || same=2
+    FAULT_SAME=$same FAULT_SEEN=seen FAULTS=$kinds FAULT_LOG=wrong FAULT_COUNT=count LD_PRELOAD=$BUILD/tests/fault/shim.so \
+        "$@" >out 2>err </dev/null || true
+    [ ! -s wrong ] || { head -n 40 wrong; return 1; }
+    local n
+    calls=
+    while read -r _ n _; do
+        [ -n "$calls" ] && [ "$calls" -le "$n" ] || calls=$n
+    done <count
+    [ "${calls:-0}" -ge 1 ] || { echo "no call could fail: $*"; return 1; }
 }
