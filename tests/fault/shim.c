@@ -12,7 +12,8 @@
  *                 |     judge() the status, both outputs, the folder; a wrong one is
  *                 |     told, with the stack of the call that failed
  *                 |
- *                 +-- shows the last run, which had no fault, as if it were the only one
+ *                 +-- runs it once more without a fault if it writes files, and shows the
+ *                     first run as if it were the only one
  *
  * Right is a run that does as the one without a fault, or one with exit status 4 or 70,
  * one line of message more, and no output that looks whole but is not. Kinds:
@@ -82,6 +83,7 @@ static struct {
     long calls; /* that could have failed */
     int depth;
     void *stack[24]; /* of the call that did */
+    bool writes;     /* a file; known of a run that looks */
 } * run;
 
 static const struct kind *chosen; /* what main() will have */
@@ -249,6 +251,8 @@ open(const char *path, int flags, ...)
     int fd = -1;
     va_list more;
     va_start(more, flags);
+    if (kind == &look && flags & (O_WRONLY | O_RDWR))
+        run->writes = true;
     if (!is_refused())
         fd = real(path, flags, va_arg(more, int));
     va_end(more);
@@ -751,6 +755,7 @@ run_all(int argc, char **argv)
     long every = step ? atol(step) : 0, share = every > 0 ? every : 12;
     long same = most ? atol(most) : 0;
     bool whole = true; /* the last run had no fault */
+    bool writes;
     char *names, *name, *rest;
     void *stack[2];
 
@@ -783,6 +788,7 @@ run_all(int argc, char **argv)
     if (!run_once(same > 0 ? &look : NULL, 0, &right))
         return;
     got = right;
+    writes = same <= 0 || run->writes;
     names = strdup(faults);
     for (name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
         const struct kind *now = find_kind(name);
@@ -807,9 +813,9 @@ run_all(int argc, char **argv)
             dprintf(count_fd, "%s\t%ld\t%s\t%ld\n", now->name,
                     calls ? calls->n : run->calls, program, tried);
     }
-    if (!whole && !try_call(find_kind("memory"), 0)) /* none fails */
+    if (!whole && writes && !try_call(find_kind("memory"), 0)) /* none fails */
         return;
-    show(&got);
+    show(&right);
 }
 
 /* ---- from main() to exit() ------------------------------------------------- */
