@@ -266,7 +266,7 @@ check-asan: build/needs/coverage
 	@rm -rf build/asan/profile
 	+$(SANITIZED) check
 check-faults-asan: build/needs/coverage
-	+$(SANITIZED) FAULTS=memory check-faults
+	+$(SANITIZED) FAULTS="memory EIO" check-faults
 
 # The branches of the library that the tests above took. It fails if they are less than COVERED percent.
 COVERED := 88
