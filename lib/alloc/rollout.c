@@ -486,7 +486,7 @@ alloc_rollout_judge(void *self, struct alloc_question *q, uint32_t *choice,
     if (!r->choice.base->chooser->decide(r->choice.base->self, q, &base, err))
         return false;
     *choice = base;
-    /* A base that looks at degrees alone may give up although an alternative can start. */
+    /* A base that looks at degrees alone may give up where an alternative can start. */
     if (base == ALLOC_NONE && !q->cause)
         q->cause = "no_servers";
     if (r->npast < 2)
