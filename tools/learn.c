@@ -111,11 +111,16 @@ check_options(const struct learning *l, const struct learn_args *args)
         return cli_usage(
             cli,
             "--units cannot change the number of hidden units in the file of --init");
-    if (args->select_flag &&
-        (args->generations_given || args->minutes_given || args->final_given))
+    if (args->select_flag && (args->generations_given || args->minutes_given ||
+                              args->final_given || args->sigma_given))
+        return cli_usage(cli, "--select trains nothing: leave --generations, --minutes, "
+                              "--final and --sigma out");
+    if (l->options.generations == 0 && !args->select_flag &&
+        (args->minutes_given || (args->final_given && l->options.final > 0) ||
+         args->sigma_given))
         return cli_usage(cli,
-                         "--select trains nothing: leave --generations, --minutes and "
-                         "--final out");
+                         "--generations 0 trains no weights: leave --minutes, --final "
+                         "and --sigma out");
     if ((args->value_jobs_given || args->value_units_given || args->value_margin_given) &&
         !args->values_given)
         return cli_usage(

@@ -39,18 +39,34 @@ next_item(struct rec_str *rest, struct rec_str *item)
     return true;
 }
 
-/* The mean number of steps, from draws: not every distribution has a known one. */
+/* The mean number of steps, from draws: not every distribution has a known one. *most is
+ * the largest that was drawn, before 0 becomes 1. */
 static bool
-mean_steps(const char *steps, double *mean, struct rec_error *err)
+mean_steps(const char *steps, double *mean, double *most, struct rec_error *err)
 {
     enum { DRAWS = 10000 };
     struct rng_dist *dist = rng_dist_new(steps, 1, 1, err);
     double sum = 0;
-    for (int i = 0; dist && i < DRAWS; i++)
-        sum += fmax(1, round(rng_dist_draw(dist)));
+    *most = 0;
+    for (int i = 0; dist && i < DRAWS; i++) {
+        double drawn = round(rng_dist_draw(dist));
+        *most = fmax(*most, drawn);
+        sum += fmax(1, drawn);
+    }
     rng_dist_free(dist);
     *mean = sum / DRAWS;
     return dist != NULL;
+}
+
+/* A job of no steps would be trained on as one of a step. */
+static bool
+check_steps(struct cli *cli, const char *steps)
+{
+    double mean, most;
+    return check_dist(cli, "steps", steps) &&
+           mean_steps(steps, &mean, &most, &cli->err) &&
+           (most > 0 ||
+            cli_usage(cli, "--steps: a job has at least a step, got '%s'", steps));
 }
 
 /* The time between arrivals at which the sequential work of the jobs is this share of
@@ -60,8 +76,8 @@ spacing_of(const struct learn_world *world, const char *steps, double share,
            double *spacing, struct rec_error *err)
 {
     const struct learn_course_options *o = &world->course;
-    double work = 0, mean;
-    if (!mean_steps(steps, &mean, err))
+    double work = 0, mean, most;
+    if (!mean_steps(steps, &mean, &most, err))
         return false;
     for (uint32_t i = 0; i < o->ntemplates; i++)
         work += o->templates[i].sequential / o->ntemplates;
@@ -147,7 +163,7 @@ add_world(struct learn_settings *s, const struct learn_world *world, uint32_t nu
     while (next_item(&rest, &steps)) {
         struct corner at = {world, number, rec_arena_copy(&s->arena, steps, &s->cli->err),
                             0};
-        if (!at.steps || !check_dist(s->cli, "steps", at.steps))
+        if (!at.steps || !check_steps(s->cli, at.steps))
             return false;
         loads = rec_str(s->loads);
         while (next_item(&loads, &load))

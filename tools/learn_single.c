@@ -136,6 +136,18 @@ check_expert(const struct learn_single *single, const char *option, uint64_t num
     return true;
 }
 
+/* Is a number in this part of a list? */
+static bool
+is_listed(const char *list, const char *end, uint64_t number)
+{
+    struct rec_str rest = {list, (size_t)(end - list)}, word;
+    uint64_t other;
+    while (rec_str_split(&rest, ',', &word))
+        if (rec_parse_uint(word, &other) && other == number)
+            return true;
+    return false;
+}
+
 /* Of all experts of a list. `learns`: they learn from jobs, more than a margin. */
 static bool
 check_list(const struct learn_single *single, const char *option, bool several,
@@ -144,10 +156,16 @@ check_list(const struct learn_single *single, const char *option, bool several,
     struct rec_str rest = list ? rec_str(list) : (struct rec_str){0};
     const struct learn_setting *setting;
     uint64_t expert;
-    while (rest.ptr)
-        if (!(setting = next_of(single, option, several, &rest, &expert)) ||
-            (single->begun && learns && !check_expert(single, option, expert, setting)))
+    while (rest.ptr) {
+        const char *from = rest.ptr;
+        if (!(setting = next_of(single, option, several, &rest, &expert)))
             return false;
+        if (is_listed(list, from, expert))
+            return cli_usage(single->cli, "--%s names expert %llu twice", option,
+                             (unsigned long long)expert);
+        if (single->begun && learns && !check_expert(single, option, expert, setting))
+            return false;
+    }
     return true;
 }
 

@@ -337,7 +337,7 @@ static bool
 play(struct rollout *r, const struct alloc_question *q, uint32_t choice, bool is_first,
      double *accepted, struct rec_error *err)
 {
-    const struct tried *alternative = choice == ALLOC_REFUSED ? NULL : &q->tried[choice];
+    const struct tried *alternative = choice < q->n ? &q->tried[choice] : NULL;
     uint64_t count;
     if (r->small) {
         bool ok =
@@ -486,6 +486,9 @@ alloc_rollout_judge(void *self, struct alloc_question *q, uint32_t *choice,
     if (!r->choice.base->chooser->decide(r->choice.base->self, q, &base, err))
         return false;
     *choice = base;
+    /* A base that looks at degrees alone may give up where an alternative can start. */
+    if (base == ALLOC_NONE && !q->cause)
+        q->cause = "no_servers";
     if (r->npast < 2)
         return true;
     if (!find_value(r, q, err))
