@@ -211,6 +211,7 @@ learn_settings_judge(const struct learn_settings *s, uint32_t number,
     struct learn_course_options options = world->course;
     double n = episodes, sum = 0, squares = 0, worst = 0, value = 0;
     char where[NET_TEXT_MAX], more[NET_TEXT_MAX + 200] = "";
+    char error[320] = "-"; /* of one episode it is not known */
     struct learn_course *course;
     bool ok = true;
 
@@ -231,11 +232,12 @@ learn_settings_judge(const struct learn_settings *s, uint32_t number,
     if (s->several)
         snprintf(more, sizeof more, ", %.80s steps, input or shape %u (%s)",
                  setting->steps, setting->world + 1, where);
-    cli_note(
-        s->cli, "%s, %s%s: %s %.4f, standard error %.4f, largest %.4f",
-        setting->interarrival, setting->fraction, more, names[options.objective], sum / n,
-        n > 1 ? sqrt(fmax(0, squares / n - sum / n * (sum / n)) / (n - 1)) : (double)NAN,
-        worst);
+    if (n > 1)
+        snprintf(error, sizeof error, "%.4f",
+                 sqrt(fmax(0, squares / n - sum / n * (sum / n)) / (n - 1)));
+    cli_note(s->cli, "%s, %s%s: %s %.4f, standard error %s, largest %.4f",
+             setting->interarrival, setting->fraction, more, names[options.objective],
+             sum / n, error, worst);
     return true;
 }
 
