@@ -196,24 +196,28 @@ read_inside(struct parallel_shell *r, const char *value)
     return ok;
 }
 
-bool
-parallel_shell_assign(struct parallel_shell *r, const char *name, size_t length,
-                      const char *value, bool unknown)
+/* A variable with a value whose words from `added` on are new. */
+static bool
+assign(struct parallel_shell *r, const char *name, size_t length, const char *value,
+       size_t added, bool unknown)
 {
     const struct parallel_arg_row *row = find_row(parallel_variable_rows, name, length);
-    const struct parallel_variable *is = parallel_shell_variable(r, name, length);
+    struct parallel_variable *is = parallel_shell_variable(r, name, length);
     bool same = is && !is->unknown && strcmp(is->value, value) == 0;
-    struct parallel_variable v = {
-        .used = row != NULL, .unknown = unknown || (parallel_shell_perhaps(r) && !same)};
+    struct parallel_variable v = {.used = row != NULL || (added > 0 && is && is->used),
+                                  .unknown =
+                                      unknown || (parallel_shell_perhaps(r) && !same)};
     char said[64];
     snprintf(said, sizeof said, "%.*s", (int)length, name);
     if (!(v.name = rec_arena_copy(&r->args->arena, rec_str(said), r->err)) ||
         !(v.value = rec_arena_copy(&r->args->arena, rec_str(value), r->err)) ||
         !rec_grow(&r->variable, &r->room, r->n + 1, sizeof v, r->err))
         return false;
-    if (strstr(v.value, "--")) {
+    if (added > 0)
+        is->used = true;
+    if (strstr(v.value + added, "--")) {
         v.used = true;
-        if (!read_inside(r, v.value))
+        if (!read_inside(r, v.value + added))
             return false;
     }
     r->variable[r->n++] = v;
@@ -223,6 +227,31 @@ parallel_shell_assign(struct parallel_shell *r, const char *name, size_t length,
                ? rec_fail(r->err, REC_DATA,
                           "the value of %s is not known without running the script", said)
                : take(r, row, said, v.value);
+}
+
+bool
+parallel_shell_assign(struct parallel_shell *r, const char *name, size_t length,
+                      const char *value, bool unknown)
+{
+    return assign(r, name, length, value, 0, unknown);
+}
+
+/* NAME+=VALUE. What the script has not set may be set around it. */
+static bool
+append(struct parallel_shell *r, const char *name, size_t length, const char *value,
+       bool unknown)
+{
+    const struct parallel_variable *is = parallel_shell_variable(r, name, length);
+    size_t before = is ? strlen(is->value) : 0;
+    char *both = malloc(before + strlen(value) + 1);
+    bool ok;
+    if (!both)
+        return rec_fail_memory(r->err);
+    strcpy(both, is ? is->value : "");
+    strcpy(both + before, value);
+    ok = assign(r, name, length, both, before, unknown || !is || is->unknown);
+    free(both);
+    return ok;
 }
 
 /* --name or --name=value; the next word may be its value. */
@@ -272,12 +301,15 @@ read_words(struct parallel_shell *r)
             continue; /* a variable that was read when it was set */
         if (strncmp(r->word, "--", 2) == 0 && r->word[2])
             ok = read_argument(r);
-        else if (n > 0 && r->word[n] == '=') {
+        else if (n > 0 && r->word[n + (r->word[n] == '+')] == '=') {
             char *word = strdup(r->word); /* the value may have words itself */
             bool list = *r->at == '(';    /* whose words come next */
-            ok = word ? parallel_shell_assign(r, word, n, word + n + 1, r->unknown)
-                      : rec_fail_memory(r->err);
-            if (ok && list)
+            if (!word)
+                return rec_fail_memory(r->err);
+            ok = word[n] == '+'
+                     ? list || append(r, word, n, word + n + 2, r->unknown)
+                     : parallel_shell_assign(r, word, n, word + n + 1, r->unknown);
+            if (ok && list && word[n] != '+')
                 r->variable[r->n - 1].used = true;
             free(word);
         } else if (strcmp(r->word, "source") == 0 || strcmp(r->word, ".") == 0) {
