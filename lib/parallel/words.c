@@ -92,13 +92,28 @@ ignore(struct parallel_shell *r, const char *word)
 }
 
 static bool
-is_true(const char *value)
+is_one_of(const char *value, const char *const *words)
 {
-    static const char *const yes[] = {"1", "True", "true", "TRUE", "yes", "on"};
-    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
-        if (strcmp(value, yes[i]) == 0)
-            return true;
-    return false;
+    while (*words && strcmp(value, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+/* 1 or 0; what is said last counts, so that 0 is kept, too. */
+static bool
+take_truth(struct parallel_shell *r, const struct parallel_arg_row *row,
+           const char *value)
+{
+    static const char *const yes[] = {"1",   "True", "true", "TRUE", "Yes", "yes",
+                                      "YES", "on",   "On",   "ON",   NULL};
+    static const char *const no[] = {"",   "0",  "False", "false", "FALSE", "No",
+                                     "no", "NO", "off",   "Off",   "OFF",   NULL};
+    if (is_one_of(value, yes))
+        return set(r, row->key, "1");
+    return is_one_of(value, no)
+               ? set(r, row->key, "0")
+               : rec_fail(r->err, REC_DATA, "%s must be True or False, got '%.40s'",
+                          r->said, value);
 }
 
 /* What text says of a value, as full=full selective=selective. */
@@ -126,7 +141,7 @@ take(struct parallel_shell *r, const struct parallel_arg_row *row, const char *s
     r->said = said;
     switch (row->how) {
     case PARALLEL_ARG_FLAG: return set(r, row->key, row->text);
-    case PARALLEL_ARG_TRUE: return !is_true(value) || set(r, row->key, row->text);
+    case PARALLEL_ARG_TRUE: return take_truth(r, row, value);
     case PARALLEL_ARG_MAP:
         return map(row->text, value, to, sizeof to)
                    ? set(r, row->key, to)

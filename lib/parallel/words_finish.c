@@ -144,6 +144,24 @@ finish_experts(struct ending *r)
     return !experts || !tp || parallel_words_arg(args, "etp") || set(r, "etp", tp);
 }
 
+/* Variables that are true or false. What is false does not count as said by a record. */
+static bool
+finish_truths(struct ending *r)
+{
+    static const char *const rows[][4] = {{".sp", "sp", "1", "0"},
+                                          {".zero", "zero", "1", "0"},
+                                          {".tp_beside", "overlap", "tp", NULL},
+                                          {".fp8", "precision", "fp8", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *said = parallel_words_find(r->args, rows[i][0]);
+        const char *value = said ? rows[i][*said == '1' ? 2 : 3] : NULL;
+        bool is = *rows[i][1] != 'o' && parallel_words_arg(r->args, rows[i][1]);
+        if (value && !is && !set(r, rows[i][1], value))
+            return false;
+    }
+    return true;
+}
+
 static bool
 finish(struct ending *r)
 {
@@ -152,6 +170,8 @@ finish(struct ending *r)
     const char *again = parallel_words_find(args, "recompute");
     double nodes = number(args, ".nodes", 0), each = number(args, ".each", 0);
     double layers = number(args, ".again", 1);
+    if (!finish_truths(r))
+        return false;
     if (each > 0 && !set_number(r, "node", each))
         return false;
     if (nodes > 0 && each > 0 && !parallel_words_arg(args, "gpus") &&
