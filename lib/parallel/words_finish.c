@@ -162,6 +162,22 @@ finish_truths(struct ending *r)
     return true;
 }
 
+/* What Megatron's FSDP shards counts, beside --use-distributed-optimizer, which it needs,
+ * and only with it. */
+static bool
+finish_shards(struct ending *r)
+{
+    const char *strategy = parallel_words_find(r->args, ".strategy");
+    if (parallel_words_arg(r->args, ".fsdp2"))
+        return set(r, "zero", "3");
+    if (parallel_words_arg(r->args, ".fsdp"))
+        return set(r, "zero", strategy ? strategy : "0");
+    return !strategy ||
+           parallel_words_ignore(
+               r->args, "--data-parallel-sharding-strategy without --use-megatron-fsdp",
+               r->err);
+}
+
 static bool
 finish(struct ending *r)
 {
@@ -170,7 +186,7 @@ finish(struct ending *r)
     const char *again = parallel_words_find(args, "recompute");
     double nodes = number(args, ".nodes", 0), each = number(args, ".each", 0);
     double layers = number(args, ".again", 1);
-    if (!finish_truths(r))
+    if (!finish_truths(r) || !finish_shards(r))
         return false;
     if (each > 0 && !set_number(r, "node", each))
         return false;

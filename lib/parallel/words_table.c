@@ -37,8 +37,10 @@ const struct parallel_arg_row parallel_arg_rows[] = {
     {"decoder-last-pipeline-num-layers", REFUSE, NULL, NULL},
     /* sharding, overlap */
     {"use-distributed-optimizer", FLAG, "zero", "1"},
-    {"use-torch-fsdp2", FLAG, "zero", "3"},
-    {"data-parallel-sharding-strategy", MAP, "zero",
+    {"use-torch-fsdp2", FLAG, ".fsdp2", "1"},
+    {"use-custom-fsdp", FLAG, ".fsdp", "1"},
+    {"use-megatron-fsdp", FLAG, ".fsdp", "1"},
+    {"data-parallel-sharding-strategy", MAP, ".strategy",
      "no_shard=0 optim=1 optim_grads=2 optim_grads_params=3"},
     {"overlap-grad-reduce", FLAG, "overlap", "dp"},
     {"overlap-param-gather", FLAG, "overlap", "dp"},
