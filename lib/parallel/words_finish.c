@@ -178,6 +178,20 @@ finish_shards(struct ending *r)
                r->err);
 }
 
+/* The split counts embedding and head as a layer each, or none of them. */
+static bool
+finish_ends(struct ending *r)
+{
+    bool first = parallel_words_arg(r->args, ".first");
+    bool last = parallel_words_arg(r->args, ".last");
+    if (first != last)
+        return rec_fail(r->err, REC_DATA,
+                        "--account-for-%s-in-pipeline-split without "
+                        "--account-for-%s-in-pipeline-split is not modelled",
+                        first ? "embedding" : "loss", first ? "loss" : "embedding");
+    return !first || set(r, "ends", "layers");
+}
+
 static bool
 finish(struct ending *r)
 {
@@ -186,7 +200,7 @@ finish(struct ending *r)
     const char *again = parallel_words_find(args, "recompute");
     double nodes = number(args, ".nodes", 0), each = number(args, ".each", 0);
     double layers = number(args, ".again", 1);
-    if (!finish_truths(r) || !finish_shards(r))
+    if (!finish_truths(r) || !finish_shards(r) || !finish_ends(r))
         return false;
     if (each > 0 && !set_number(r, "node", each))
         return false;
