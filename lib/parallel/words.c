@@ -298,6 +298,8 @@ read_argument(struct parallel_shell *r)
         return false;
     if (!row)
         return ignore(r, said);
+    if (joined && row->how == PARALLEL_ARG_FLAG)
+        return rec_fail(r->err, REC_DATA, "%s takes no value", said);
     if (has_value(row) && r->unknown)
         return rec_fail(r->err, REC_DATA,
                         "the value of %s is not known without running the script", said);

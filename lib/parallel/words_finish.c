@@ -19,6 +19,12 @@ set(struct ending *r, const char *key, const char *value)
     return parallel_words_set(r->args, key, value, r->err);
 }
 
+static bool
+ignore(struct ending *r, const char *word)
+{
+    return parallel_words_ignore(r->args, word, r->err);
+}
+
 static double
 number(const struct parallel_words *args, const char *key, double without)
 {
@@ -93,6 +99,9 @@ finish_model(struct ending *r)
         return false;
     if (parallel_words_arg(args, "experts") && !parallel_words_arg(args, "expert_ffn") &&
         !set(r, "expert_ffn", parallel_words_find(args, "ffn")))
+        return false;
+    if (!parallel_words_arg(args, ".grouped") && parallel_words_arg(args, ".groups") &&
+        !ignore(r, "--num-query-groups without --group-query-attention"))
         return false;
     if (parallel_words_arg(args, ".grouped") &&
         !set_number(r, "kv", number(args, ".groups", 1)))
@@ -192,14 +201,53 @@ finish_ends(struct ending *r)
     return !first || set(r, "ends", "layers");
 }
 
+/* Of layers that run again in full: which. */
+static bool
+finish_recompute(struct ending *r)
+{
+    const struct parallel_words *args = r->args;
+    const char *method = parallel_words_find(args, ".method"), *again;
+    double layers = number(args, ".again", 1);
+    if (parallel_words_arg(args, ".selective") && !set(r, "recompute", "selective"))
+        return false;
+    again = parallel_words_find(args, "recompute");
+    if (!again || strcmp(again, "full") != 0) {
+        if (method && !ignore(r, "--recompute-method without full recomputation"))
+            return false;
+        return !parallel_words_arg(args, ".again") ||
+               ignore(r, "--recompute-num-layers without full recomputation");
+    }
+    if (!method && parallel_words_arg(args, ".again"))
+        return rec_fail(r->err, REC_DATA,
+                        "--recompute-num-layers needs --recompute-method");
+    if (method && strcmp(method, "block") == 0)
+        return set_number(r, "recompute", layers);
+    if (layers > 1)
+        return rec_fail(r->err, REC_DATA,
+                        "--recompute-method uniform with groups of %.0f layers is "
+                        "not modelled; --recompute-num-layers 1 is",
+                        layers);
+    return true;
+}
+
+/* Replicas exchange gradients and sharded weights beside computing, or neither. */
+static bool
+finish_overlap(struct ending *r)
+{
+    const struct parallel_words *args = r->args;
+    const char *overlap = parallel_words_find(args, "overlap");
+    bool gradients = overlap && strstr(overlap, "dp");
+    if (parallel_words_arg(args, ".gather"))
+        return set(r, "overlap", "dp");
+    return !gradients || number(args, "zero", 0) != 1 ||
+           ignore(r, "the lack of --overlap-param-gather beside --overlap-grad-reduce");
+}
+
 static bool
 finish(struct ending *r)
 {
     const struct parallel_words *args = r->args;
-    const char *method = parallel_words_find(args, ".method");
-    const char *again = parallel_words_find(args, "recompute");
     double nodes = number(args, ".nodes", 0), each = number(args, ".each", 0);
-    double layers = number(args, ".again", 1);
     if (!finish_truths(r) || !finish_shards(r) || !finish_ends(r))
         return false;
     if (each > 0 && !set_number(r, "node", each))
@@ -207,17 +255,9 @@ finish(struct ending *r)
     if (nodes > 0 && each > 0 && !parallel_words_arg(args, "gpus") &&
         !set_number(r, "gpus", nodes * each))
         return false;
-    if (!finish_precision(r) || !finish_context(r) || !finish_experts(r))
+    if (!finish_precision(r) || !finish_context(r) || !finish_experts(r) ||
+        !finish_recompute(r) || !finish_overlap(r))
         return false;
-    if (method && again && strcmp(again, "full") == 0) {
-        if (strcmp(method, "block") == 0 && !set_number(r, "recompute", layers))
-            return false;
-        if (strcmp(method, "block") != 0 && layers > 1)
-            return rec_fail(r->err, REC_DATA,
-                            "--recompute-method uniform with groups of %.0f layers is "
-                            "not modelled; --recompute-num-layers 1 is",
-                            layers);
-    }
     /* interleaved pipelines of Megatron send beside computing, unless they are told not
      * to */
     if ((number(args, "vp", 1) > 1 || parallel_words_arg(args, "chunk_layers")) &&
