@@ -203,7 +203,8 @@ read_inside(struct parallel_shell *r, const char *value)
                                     .err = r->err,
                                     .depth = r->depth + 1,
                                     .begins = true,
-                                    .branches = parallel_shell_perhaps(r)};
+                                    .branches = parallel_shell_perhaps(r),
+                                    .loops = r->loops};
     bool ok = r->depth > 3 ? rec_fail(r->err, REC_DATA, "too many values in values")
                            : read_words(&inside);
     free(inside.word);
@@ -219,9 +220,10 @@ assign(struct parallel_shell *r, const char *name, size_t length, const char *va
     const struct parallel_arg_row *row = find_row(parallel_variable_rows, name, length);
     struct parallel_variable *is = parallel_shell_variable(r, name, length);
     bool same = is && !is->unknown && strcmp(is->value, value) == 0;
-    struct parallel_variable v = {.used = row != NULL || (added > 0 && is && is->used),
-                                  .unknown =
-                                      unknown || (parallel_shell_perhaps(r) && !same)};
+    bool changes = is && r->loops > 0 && !same; /* perhaps once more */
+    struct parallel_variable v = {.used = row != NULL || (added > 0 && is->used),
+                                  .unknown = unknown || changes ||
+                                             (parallel_shell_perhaps(r) && !same)};
     char said[64];
     snprintf(said, sizeof said, "%.*s", (int)length, name);
     if (!(v.name = rec_arena_copy(&r->args->arena, rec_str(said), r->err)) ||
@@ -238,7 +240,7 @@ assign(struct parallel_shell *r, const char *name, size_t length, const char *va
     r->variable[r->n++] = v;
     if (!row)
         return true;
-    return unknown
+    return unknown || changes
                ? rec_fail(r->err, REC_DATA,
                           "the value of %s is not known without running the script", said)
                : take(r, row, said, v.value);
@@ -306,14 +308,49 @@ read_argument(struct parallel_shell *r)
     return take(r, row, said, r->word ? r->word : "");
 }
 
+/* A name behind for or select, and those behind read: the script gives them values when
+ * it runs. unset takes them. */
+enum naming { NAMES_NONE, NAMES_ONE, NAMES_ALL, NAMES_NO_MORE };
+
+static enum naming
+names(const char *command)
+{
+    return strcmp(command, "for") == 0 || strcmp(command, "select") == 0 ? NAMES_ONE
+           : strcmp(command, "read") == 0                                ? NAMES_ALL
+           : strcmp(command, "unset") == 0                               ? NAMES_NO_MORE
+                                                                         : NAMES_NONE;
+}
+
+static bool
+name_variable(struct parallel_shell *r, enum naming *naming)
+{
+    struct parallel_variable *v;
+    char *name;
+    bool ok;
+    if (*naming == NAMES_NO_MORE && !parallel_shell_variable(r, r->word, strlen(r->word)))
+        return true;
+    name = strdup(r->word);
+    ok = name ? assign(r, name, strlen(name), "", 0, *naming != NAMES_NO_MORE)
+              : rec_fail_memory(r->err);
+    free(name);
+    v = ok ? &r->variable[r->n - 1] : NULL;
+    if (v)
+        v->used = true;
+    if (*naming == NAMES_ONE)
+        *naming = NAMES_NONE;
+    return ok;
+}
+
 static bool
 read_words(struct parallel_shell *r)
 {
+    enum naming naming = NAMES_NONE;
     int status;
     while ((status = parallel_shell_next(r)) > 0) {
         size_t n = parallel_shell_name(r->word);
-        bool ok = true;
+        bool ok = true, begins = r->begins;
         parallel_shell_follow(r);
+        naming = begins ? names(r->word) : naming;
         if (strncmp(r->word, "--", 2) == 0 && strpbrk(r->word, " \t\n"))
             continue; /* a variable that was read when it was set */
         if (strncmp(r->word, "--", 2) == 0 && r->word[2])
@@ -329,7 +366,9 @@ read_words(struct parallel_shell *r)
             if (ok && list && word[n] != '+')
                 r->variable[r->n - 1].used = true;
             free(word);
-        } else if (strcmp(r->word, "source") == 0 || strcmp(r->word, ".") == 0) {
+        } else if (naming && !begins && n > 0 && r->word[n] == '\0')
+            ok = name_variable(r, &naming);
+        else if (strcmp(r->word, "source") == 0 || strcmp(r->word, ".") == 0) {
             char file[120];
             ok = parallel_shell_next(r) >= 0;
             r->begins = false;

@@ -354,6 +354,10 @@ parallel_shell_follow(struct parallel_shell *r)
         r->end = NULL;
     }
     r->branches += change + (r->branches == 0 && change < 0);
+    if (r->begins && strcmp(r->word, "do") == 0)
+        r->loops++;
+    else if (r->begins && strcmp(r->word, "done") == 0 && r->loops > 0)
+        r->loops--;
     if (r->begins && strcmp(r->word, "{") == 0 && parallel_shell_perhaps(r))
         r->groups++;
     if (r->begins && strcmp(r->word, "}") == 0 && r->groups > 0) {
