@@ -271,6 +271,16 @@ append(struct parallel_shell *r, const char *name, size_t length, const char *va
     return ok;
 }
 
+/* Another value comes on the same line of words. */
+static bool
+goes_on(const struct parallel_shell *r)
+{
+    const char *at = r->at;
+    for (; *at == ' ' || *at == '\t' || strncmp(at, "\\\n", 2) == 0; at++)
+        at += *at == '\\';
+    return parallel_shell_name(at) > 0;
+}
+
 /* --name or --name=value; the next word may be its value. */
 static bool
 read_argument(struct parallel_shell *r)
@@ -305,6 +315,9 @@ read_argument(struct parallel_shell *r)
     if (has_value(row) && r->unknown)
         return rec_fail(r->err, REC_DATA,
                         "the value of %s is not known without running the script", said);
+    if (row->key && strcmp(row->key, ".cp") == 0 && !joined && goes_on(r))
+        return rec_fail(r->err, REC_DATA,
+                        "%s with a value for each layer is not modelled", said);
     return take(r, row, said, r->word ? r->word : "");
 }
 

@@ -46,7 +46,7 @@ const struct parallel_arg_row parallel_arg_rows[] = {
     {"overlap-param-gather", FLAG, ".gather", "1"},
     {"tp-comm-overlap", FLAG, "overlap", "tp"},
     {"overlap-moe-expert-parallel-comm", FLAG, "overlap", "ep"},
-    {"cp-comm-type", MAP, ".cp", "p2p=p2p a2a=a2a allgather=gather"},
+    {"cp-comm-type", MAP, ".cp", "p2p=p2p a2a=a2a allgather=gather all_gather=gather"},
     {"no-overlap-p2p-communication", FLAG, ".alone", "1"},
     {"fp8-param-gather", FLAG, "param_gather", "fp8"},
     {"grad-reduce-in-bf16", FLAG, "gradients", "bf16"},
