@@ -226,6 +226,9 @@ parallel_mix_read(struct parallel_key *f, const struct parallel_tables *tables,
         parallel_key_count(f, "etp", mix->sequence || q->t.experts == 0 ? 1 : mix->tp);
     if (f->ok && (mix->zero > 3 || mix->etp == 0))
         f->ok = rec_reader_fail(f->reader, f->err, "zero must be 0 to 3, etp at least 1");
+    if (f->ok && mix->gather_fp8 && mix->precision == PARALLEL_BF16)
+        f->ok = rec_reader_fail(f->reader, f->err,
+                                "param_gather=fp8 needs a precision of 8 or 4 bits");
     read_stages(f, q);
     read_again(f, q);
     read_schedule(f, tables, mix);

@@ -92,13 +92,28 @@ ignore(struct parallel_shell *r, const char *word)
 }
 
 static bool
-is_true(const char *value)
+is_one_of(const char *value, const char *const *words)
 {
-    static const char *const yes[] = {"1", "True", "true", "TRUE", "yes", "on"};
-    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
-        if (strcmp(value, yes[i]) == 0)
-            return true;
-    return false;
+    while (*words && strcmp(value, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+/* 1 or 0; what is said last counts, so that 0 is kept, too. */
+static bool
+take_truth(struct parallel_shell *r, const struct parallel_arg_row *row,
+           const char *value)
+{
+    static const char *const yes[] = {"1",   "True", "true", "TRUE", "Yes", "yes",
+                                      "YES", "on",   "On",   "ON",   NULL};
+    static const char *const no[] = {"",   "0",  "False", "false", "FALSE", "No",
+                                     "no", "NO", "off",   "Off",   "OFF",   NULL};
+    if (is_one_of(value, yes))
+        return set(r, row->key, "1");
+    return is_one_of(value, no)
+               ? set(r, row->key, "0")
+               : rec_fail(r->err, REC_DATA, "%s must be True or False, got '%.40s'",
+                          r->said, value);
 }
 
 /* What text says of a value, as full=full selective=selective. */
@@ -126,7 +141,7 @@ take(struct parallel_shell *r, const struct parallel_arg_row *row, const char *s
     r->said = said;
     switch (row->how) {
     case PARALLEL_ARG_FLAG: return set(r, row->key, row->text);
-    case PARALLEL_ARG_TRUE: return !is_true(value) || set(r, row->key, row->text);
+    case PARALLEL_ARG_TRUE: return take_truth(r, row, value);
     case PARALLEL_ARG_MAP:
         return map(row->text, value, to, sizeof to)
                    ? set(r, row->key, to)
@@ -188,7 +203,8 @@ read_inside(struct parallel_shell *r, const char *value)
                                     .err = r->err,
                                     .depth = r->depth + 1,
                                     .begins = true,
-                                    .branches = parallel_shell_perhaps(r)};
+                                    .branches = parallel_shell_perhaps(r),
+                                    .loops = r->loops};
     bool ok = r->depth > 3 ? rec_fail(r->err, REC_DATA, "too many values in values")
                            : read_words(&inside);
     free(inside.word);
@@ -196,33 +212,73 @@ read_inside(struct parallel_shell *r, const char *value)
     return ok;
 }
 
-bool
-parallel_shell_assign(struct parallel_shell *r, const char *name, size_t length,
-                      const char *value, bool unknown)
+/* A variable with a value whose words from `added` on are new. */
+static bool
+assign(struct parallel_shell *r, const char *name, size_t length, const char *value,
+       size_t added, bool unknown)
 {
     const struct parallel_arg_row *row = find_row(parallel_variable_rows, name, length);
-    const struct parallel_variable *is = parallel_shell_variable(r, name, length);
+    struct parallel_variable *is = parallel_shell_variable(r, name, length);
     bool same = is && !is->unknown && strcmp(is->value, value) == 0;
-    struct parallel_variable v = {
-        .used = row != NULL, .unknown = unknown || (parallel_shell_perhaps(r) && !same)};
+    bool changes = is && r->loops > 0 && !same; /* perhaps once more */
+    struct parallel_variable v = {.used = row != NULL || (added > 0 && is->used),
+                                  .unknown = unknown || changes ||
+                                             (parallel_shell_perhaps(r) && !same)};
     char said[64];
     snprintf(said, sizeof said, "%.*s", (int)length, name);
     if (!(v.name = rec_arena_copy(&r->args->arena, rec_str(said), r->err)) ||
         !(v.value = rec_arena_copy(&r->args->arena, rec_str(value), r->err)) ||
         !rec_grow(&r->variable, &r->room, r->n + 1, sizeof v, r->err))
         return false;
-    if (strstr(v.value, "--")) {
+    if (added > 0)
+        is->used = true;
+    if (strstr(v.value + added, "--")) {
         v.used = true;
-        if (!read_inside(r, v.value))
+        if (!read_inside(r, v.value + added))
             return false;
     }
     r->variable[r->n++] = v;
     if (!row)
         return true;
-    return unknown
+    return unknown || changes
                ? rec_fail(r->err, REC_DATA,
                           "the value of %s is not known without running the script", said)
                : take(r, row, said, v.value);
+}
+
+bool
+parallel_shell_assign(struct parallel_shell *r, const char *name, size_t length,
+                      const char *value, bool unknown)
+{
+    return assign(r, name, length, value, 0, unknown);
+}
+
+/* NAME+=VALUE. What the script has not set may be set around it. */
+static bool
+append(struct parallel_shell *r, const char *name, size_t length, const char *value,
+       bool unknown)
+{
+    const struct parallel_variable *is = parallel_shell_variable(r, name, length);
+    size_t before = is ? strlen(is->value) : 0;
+    char *both = malloc(before + strlen(value) + 1);
+    bool ok;
+    if (!both)
+        return rec_fail_memory(r->err);
+    strcpy(both, is ? is->value : "");
+    strcpy(both + before, value);
+    ok = assign(r, name, length, both, before, unknown || !is || is->unknown);
+    free(both);
+    return ok;
+}
+
+/* Another value comes on the same line of words. */
+static bool
+goes_on(const struct parallel_shell *r)
+{
+    const char *at = r->at;
+    for (; *at == ' ' || *at == '\t' || strncmp(at, "\\\n", 2) == 0; at++)
+        at += *at == '\\';
+    return parallel_shell_name(at) > 0;
 }
 
 /* --name or --name=value; the next word may be its value. */
@@ -254,33 +310,78 @@ read_argument(struct parallel_shell *r)
         return false;
     if (!row)
         return ignore(r, said);
+    if (joined && row->how == PARALLEL_ARG_FLAG)
+        return rec_fail(r->err, REC_DATA, "%s takes no value", said);
     if (has_value(row) && r->unknown)
         return rec_fail(r->err, REC_DATA,
                         "the value of %s is not known without running the script", said);
+    if (row->key && strcmp(row->key, ".cp") == 0 && !joined && goes_on(r))
+        return rec_fail(r->err, REC_DATA,
+                        "%s with a value for each layer is not modelled", said);
     return take(r, row, said, r->word ? r->word : "");
+}
+
+/* A name behind for or select, and those behind read: the script gives them values when
+ * it runs. unset takes them. */
+enum naming { NAMES_NONE, NAMES_ONE, NAMES_ALL, NAMES_NO_MORE };
+
+static enum naming
+names(const char *command)
+{
+    return strcmp(command, "for") == 0 || strcmp(command, "select") == 0 ? NAMES_ONE
+           : strcmp(command, "read") == 0                                ? NAMES_ALL
+           : strcmp(command, "unset") == 0                               ? NAMES_NO_MORE
+                                                                         : NAMES_NONE;
+}
+
+static bool
+name_variable(struct parallel_shell *r, enum naming *naming)
+{
+    struct parallel_variable *v;
+    char *name;
+    bool ok;
+    if (*naming == NAMES_NO_MORE && !parallel_shell_variable(r, r->word, strlen(r->word)))
+        return true;
+    name = strdup(r->word);
+    ok = name ? assign(r, name, strlen(name), "", 0, *naming != NAMES_NO_MORE)
+              : rec_fail_memory(r->err);
+    free(name);
+    v = ok ? &r->variable[r->n - 1] : NULL;
+    if (v)
+        v->used = true;
+    if (*naming == NAMES_ONE)
+        *naming = NAMES_NONE;
+    return ok;
 }
 
 static bool
 read_words(struct parallel_shell *r)
 {
+    enum naming naming = NAMES_NONE;
     int status;
     while ((status = parallel_shell_next(r)) > 0) {
         size_t n = parallel_shell_name(r->word);
-        bool ok = true;
+        bool ok = true, begins = r->begins;
         parallel_shell_follow(r);
+        naming = begins ? names(r->word) : naming;
         if (strncmp(r->word, "--", 2) == 0 && strpbrk(r->word, " \t\n"))
             continue; /* a variable that was read when it was set */
         if (strncmp(r->word, "--", 2) == 0 && r->word[2])
             ok = read_argument(r);
-        else if (n > 0 && r->word[n] == '=') {
+        else if (n > 0 && r->word[n + (r->word[n] == '+')] == '=') {
             char *word = strdup(r->word); /* the value may have words itself */
             bool list = *r->at == '(';    /* whose words come next */
-            ok = word ? parallel_shell_assign(r, word, n, word + n + 1, r->unknown)
-                      : rec_fail_memory(r->err);
-            if (ok && list)
+            if (!word)
+                return rec_fail_memory(r->err);
+            ok = word[n] == '+'
+                     ? list || append(r, word, n, word + n + 2, r->unknown)
+                     : parallel_shell_assign(r, word, n, word + n + 1, r->unknown);
+            if (ok && list && word[n] != '+')
                 r->variable[r->n - 1].used = true;
             free(word);
-        } else if (strcmp(r->word, "source") == 0 || strcmp(r->word, ".") == 0) {
+        } else if (naming && !begins && n > 0 && r->word[n] == '\0')
+            ok = name_variable(r, &naming);
+        else if (strcmp(r->word, "source") == 0 || strcmp(r->word, ".") == 0) {
             char file[120];
             ok = parallel_shell_next(r) >= 0;
             r->begins = false;

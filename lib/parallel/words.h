@@ -7,7 +7,7 @@
 enum parallel_arg_how {
     PARALLEL_ARG_VALUE, /* key=its value */
     PARALLEL_ARG_FLAG,  /* without a value: key=text */
-    PARALLEL_ARG_TRUE,  /* a variable: key=text if it is 1, True or yes */
+    PARALLEL_ARG_TRUE,  /* a variable: key=1 if it is 1, True or yes, else key=0 */
     PARALLEL_ARG_MAP,   /* text lists value=value of the key, with blanks between; other
                            values are not modelled */
     PARALLEL_ARG_REFUSE /* not modelled */

@@ -19,6 +19,12 @@ set(struct ending *r, const char *key, const char *value)
     return parallel_words_set(r->args, key, value, r->err);
 }
 
+static bool
+ignore(struct ending *r, const char *word)
+{
+    return parallel_words_ignore(r->args, word, r->err);
+}
+
 static double
 number(const struct parallel_words *args, const char *key, double without)
 {
@@ -94,6 +100,9 @@ finish_model(struct ending *r)
     if (parallel_words_arg(args, "experts") && !parallel_words_arg(args, "expert_ffn") &&
         !set(r, "expert_ffn", parallel_words_find(args, "ffn")))
         return false;
+    if (!parallel_words_arg(args, ".grouped") && parallel_words_arg(args, ".groups") &&
+        !ignore(r, "--num-query-groups without --group-query-attention"))
+        return false;
     if (parallel_words_arg(args, ".grouped") &&
         !set_number(r, "kv", number(args, ".groups", 1)))
         return false;
@@ -144,30 +153,111 @@ finish_experts(struct ending *r)
     return !experts || !tp || parallel_words_arg(args, "etp") || set(r, "etp", tp);
 }
 
+/* Variables that are true or false. What is false does not count as said by a record. */
+static bool
+finish_truths(struct ending *r)
+{
+    static const char *const rows[][4] = {{".sp", "sp", "1", "0"},
+                                          {".zero", "zero", "1", "0"},
+                                          {".tp_beside", "overlap", "tp", NULL},
+                                          {".fp8", "precision", "fp8", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *said = parallel_words_find(r->args, rows[i][0]);
+        const char *value = said ? rows[i][*said == '1' ? 2 : 3] : NULL;
+        bool is = *rows[i][1] != 'o' && parallel_words_arg(r->args, rows[i][1]);
+        if (value && !is && !set(r, rows[i][1], value))
+            return false;
+    }
+    return true;
+}
+
+/* What Megatron's FSDP shards counts, beside --use-distributed-optimizer, which it needs,
+ * and only with it. */
+static bool
+finish_shards(struct ending *r)
+{
+    const char *strategy = parallel_words_find(r->args, ".strategy");
+    if (parallel_words_arg(r->args, ".fsdp2"))
+        return set(r, "zero", "3");
+    if (parallel_words_arg(r->args, ".fsdp"))
+        return set(r, "zero", strategy ? strategy : "0");
+    return !strategy ||
+           parallel_words_ignore(
+               r->args, "--data-parallel-sharding-strategy without --use-megatron-fsdp",
+               r->err);
+}
+
+/* The split counts embedding and head as a layer each, or none of them. */
+static bool
+finish_ends(struct ending *r)
+{
+    bool first = parallel_words_arg(r->args, ".first");
+    bool last = parallel_words_arg(r->args, ".last");
+    if (first != last)
+        return rec_fail(r->err, REC_DATA,
+                        "--account-for-%s-in-pipeline-split without "
+                        "--account-for-%s-in-pipeline-split is not modelled",
+                        first ? "embedding" : "loss", first ? "loss" : "embedding");
+    return !first || set(r, "ends", "layers");
+}
+
+/* Of layers that run again in full: which. */
+static bool
+finish_recompute(struct ending *r)
+{
+    const struct parallel_words *args = r->args;
+    const char *method = parallel_words_find(args, ".method"), *again;
+    double layers = number(args, ".again", 1);
+    if (parallel_words_arg(args, ".selective") && !set(r, "recompute", "selective"))
+        return false;
+    again = parallel_words_find(args, "recompute");
+    if (!again || strcmp(again, "full") != 0) {
+        if (method && !ignore(r, "--recompute-method without full recomputation"))
+            return false;
+        return !parallel_words_arg(args, ".again") ||
+               ignore(r, "--recompute-num-layers without full recomputation");
+    }
+    if (!method && parallel_words_arg(args, ".again"))
+        return rec_fail(r->err, REC_DATA,
+                        "--recompute-num-layers needs --recompute-method");
+    if (method && strcmp(method, "block") == 0)
+        return set_number(r, "recompute", layers);
+    if (layers > 1)
+        return rec_fail(r->err, REC_DATA,
+                        "--recompute-method uniform with groups of %.0f layers is "
+                        "not modelled; --recompute-num-layers 1 is",
+                        layers);
+    return true;
+}
+
+/* Replicas exchange gradients and sharded weights beside computing, or neither. */
+static bool
+finish_overlap(struct ending *r)
+{
+    const struct parallel_words *args = r->args;
+    const char *overlap = parallel_words_find(args, "overlap");
+    bool gradients = overlap && strstr(overlap, "dp");
+    if (parallel_words_arg(args, ".gather"))
+        return set(r, "overlap", "dp");
+    return !gradients || number(args, "zero", 0) != 1 ||
+           ignore(r, "the lack of --overlap-param-gather beside --overlap-grad-reduce");
+}
+
 static bool
 finish(struct ending *r)
 {
     const struct parallel_words *args = r->args;
-    const char *method = parallel_words_find(args, ".method");
-    const char *again = parallel_words_find(args, "recompute");
     double nodes = number(args, ".nodes", 0), each = number(args, ".each", 0);
-    double layers = number(args, ".again", 1);
+    if (!finish_truths(r) || !finish_shards(r) || !finish_ends(r))
+        return false;
     if (each > 0 && !set_number(r, "node", each))
         return false;
     if (nodes > 0 && each > 0 && !parallel_words_arg(args, "gpus") &&
         !set_number(r, "gpus", nodes * each))
         return false;
-    if (!finish_precision(r) || !finish_context(r) || !finish_experts(r))
+    if (!finish_precision(r) || !finish_context(r) || !finish_experts(r) ||
+        !finish_recompute(r) || !finish_overlap(r))
         return false;
-    if (method && again && strcmp(again, "full") == 0) {
-        if (strcmp(method, "block") == 0 && !set_number(r, "recompute", layers))
-            return false;
-        if (strcmp(method, "block") != 0 && layers > 1)
-            return rec_fail(r->err, REC_DATA,
-                            "--recompute-method uniform with groups of %.0f layers is "
-                            "not modelled; --recompute-num-layers 1 is",
-                            layers);
-    }
     /* interleaved pipelines of Megatron send beside computing, unless they are told not
      * to */
     if ((number(args, "vp", 1) > 1 || parallel_words_arg(args, "chunk_layers")) &&

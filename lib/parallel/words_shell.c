@@ -56,16 +56,20 @@ expand_else(struct parallel_shell *r, const char *name, size_t n,
     if (*r->at == ':')
         r->at++;
     if (*r->at == '-' || *r->at == '=') {
-        char value[200];
+        char *value = NULL;
+        bool ok = true, open;
         sets = *r->at == '=';
-        snprintf(value, sizeof value, "%.*s", (int)(end - r->at - 1), r->at + 1);
+        if (asprintf(&value, "%.*s", (int)(end - r->at - 1), r->at + 1) < 0)
+            return rec_fail_memory(r->err);
+        open = strchr(value, '$') != NULL;
         if (!v || !*v->value) {
-            r->unknown = r->unknown || strchr(value, '$');
-            if (!put(r, value, strlen(value)) ||
-                (sets &&
-                 !parallel_shell_assign(r, name, n, value, strchr(value, '$') != NULL)))
-                return false;
+            r->unknown = r->unknown || open;
+            ok = put(r, value, strlen(value)) &&
+                 (!sets || parallel_shell_assign(r, name, n, value, open));
         }
+        free(value);
+        if (!ok)
+            return false;
     } else
         r->unknown = true; /* a part of its value, or an entry of a list */
     r->at = *end ? end + 1 : end;
@@ -350,6 +354,10 @@ parallel_shell_follow(struct parallel_shell *r)
         r->end = NULL;
     }
     r->branches += change + (r->branches == 0 && change < 0);
+    if (r->begins && strcmp(r->word, "do") == 0)
+        r->loops++;
+    else if (r->begins && strcmp(r->word, "done") == 0 && r->loops > 0)
+        r->loops--;
     if (r->begins && strcmp(r->word, "{") == 0 && parallel_shell_perhaps(r))
         r->groups++;
     if (r->begins && strcmp(r->word, "}") == 0 && r->groups > 0) {

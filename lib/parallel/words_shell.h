@@ -26,6 +26,7 @@ struct parallel_shell {
     bool unknown; /* of the word: it has something that is not known here */
     int depth;    /* of values that have words themselves */
     int branches; /* of if and case that are open */
+    int loops;    /* that are open: what they set to something else may change again */
     int groups;   /* of { and ( that are open and perhaps run */
     bool begins;  /* the next word is that of a command */
     /* a test stands in it; behind ||, until && without a test; behind a test and && */
