@@ -474,7 +474,7 @@ write_line(struct cli *cli, const struct mix_options *options,
 {
     struct rec_text text;
     struct rec_str key, value;
-    bool node = false, nic = false;
+    bool node = false, nic = false, precision = given(options, tables, "precision");
     char dropped[DROPPED_MAX] = "";
     size_t at = 0;
     int status;
@@ -484,6 +484,7 @@ write_line(struct cli *cli, const struct mix_options *options,
     while ((status = rec_next_key(cli->reader, rec, &at, &key, &value, &cli->err)) > 0) {
         node = node || rec_str_is(key, "node");
         nic = nic || rec_str_is(key, "nic");
+        precision = precision || rec_str_is(key, "precision");
         if (!replaced(options, tables, key) && !left_out(tables, key, value, dropped))
             fprintf(text.out, "\t%.*s=%.*s", (int)key.len, key.ptr, (int)value.len,
                     value.ptr);
@@ -504,6 +505,10 @@ write_line(struct cli *cli, const struct mix_options *options,
     if (!nic && tables->nic[0])
         add_key(text.out, "nic", tables->nic);
     fputc('\n', text.out);
+    if (!precision && parallel_words_find(&tables->args, "layers") &&
+        parallel_words_find(&tables->args, "hidden"))
+        cli_warn(cli, "the arguments describe the model without --bf16 or --fp16: "
+                      "Megatron-LM would train in 32 bits, and this is of bf16");
     if (*dropped)
         cli_warn(cli,
                  "the arguments describe the model, and what they leave out is as "

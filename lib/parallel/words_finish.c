@@ -140,6 +140,9 @@ finish_context(struct ending *r)
         how = "p2p";
     if (how && strcmp(how, "a2a") == 0)
         return set(r, "cp_comm", "a2a");
+    if (how && strcmp(how, "gather") == 0 &&
+        !ignore(r, "--cp-comm-type allgather (as p2p without overlap)"))
+        return false;
     return !how || strcmp(how, "p2p") != 0 || set(r, "overlap", "cp");
 }
 

@@ -94,7 +94,8 @@ const struct parallel_arg_row parallel_arg_rows[] = {
     {"moe-router-topk", VALUE, "topk", NULL},
     {"moe-ffn-hidden-size", VALUE, "expert_ffn", NULL},
     {"moe-shared-expert-intermediate-size", VALUE, "shared_ffn", NULL},
-    {"moe-layer-freq", REFUSE, NULL, NULL},
+    {"moe-layer-freq", MAP, ".freq", "1=1"},
+    {"mtp-num-layers", REFUSE, NULL, NULL},
     {"multi-latent-attention", REFUSE, NULL, NULL},
     {"encoder-num-layers", REFUSE, NULL, NULL},
     END};
